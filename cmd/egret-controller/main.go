@@ -34,9 +34,9 @@ type options struct {
 }
 
 func main() {
-	o, err := parse(os.Args[1:])
+	o, err := parseFlags(os.Args[1:])
 	if err == nil {
-		err = run(o)
+		err = runController(o)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "egret-controller:", err)
@@ -44,7 +44,7 @@ func main() {
 	}
 }
 
-func parse(args []string) (*options, error) {
+func parseFlags(args []string) (*options, error) {
 	o := &options{}
 	f := flag.NewFlagSet("egret-controller", flag.ExitOnError)
 	f.StringVar(&o.kubeconfig, "kubeconfig", "",
@@ -71,10 +71,10 @@ func parse(args []string) (*options, error) {
 	return o, subnets.Into(&o.config)
 }
 
-func run(o *options) error {
+func runController(o *options) error {
 	// The heap is one world and what was decided about it, nearly all of it live: see egret-node.
 	debug.SetGCPercent(50)
-	log := logger(o.verbosity)
+	log := newLogger(o.verbosity)
 	o.reach.Warn(log)
 	config, err := kube.Config(o.kubeconfig, requestsPerSecond, "egret-controller")
 	if err != nil {
@@ -103,8 +103,8 @@ func run(o *options) error {
 	return group.Wait()
 }
 
-// logger is the program's, and that of client-go.
-func logger(verbosity int) *slog.Logger {
+// newLogger is the program's, and that of client-go.
+func newLogger(verbosity int) *slog.Logger {
 	level := slog.LevelInfo
 	if verbosity > 0 {
 		level = slog.LevelDebug

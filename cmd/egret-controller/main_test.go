@@ -8,7 +8,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	docstest.AsProgram(func() { parse([]string{"--help"}) }) //nolint:errcheck // it exits
+	docstest.AsProgram(func() { parseFlags([]string{"--help"}) }) //nolint:errcheck // it exits
 	os.Exit(m.Run())
 }
 

@@ -19,14 +19,14 @@ const askTimeout = 30 * time.Second
 
 // printPlan prints what the agent of this node wants of it.
 func printPlan() error {
-	f := questions("plan", "[--owner KIND/NAME] [--diff]", `
+	f := questionFlags("plan", "[--owner KIND/NAME] [--diff]", `
 Prints what the agent wants this node to hold, one line a row. With --diff it prints what nftables, the gateway
 bridge's flows and OVN's databases lack of that ("missing"), and what they have of Egret's that nobody wants
 ("unwanted"); nothing when they agree.
 `)
 	owner := f.String("owner", "", "only rows that concern this object, such as egressip/prod or pod/shop/web-0")
 	diff := f.Bool("diff", false, "compare with what the node holds")
-	socket, args := parse(f)
+	socket, args := parseMixed(f)
 	if len(args) > 0 {
 		return fmt.Errorf("plan takes flags only, and has %q: see egret-node plan --help", args)
 	}
@@ -34,27 +34,27 @@ bridge's flows and OVN's databases lack of that ("missing"), and what they have 
 	if *diff {
 		form.Set("diff", "1")
 	}
-	return ask(socket, "plan", form)
+	return askAgent(socket, "plan", form)
 }
 
 // printTrace prints the way of a packet of a pod of this node.
 func printTrace() error {
-	f := questions("trace", "NAMESPACE/POD DESTINATION", `
+	f := questionFlags("trace", "NAMESPACE/POD DESTINATION", `
 Prints which way a packet of a pod of this node takes, row by row, where it ends, and with which source address.
 Where it may take several ways (ECMP), each is printed. What other nodes do is computed from what this node
 knows of them.
 `)
 	protocol := f.String("protocol", "tcp", "tcp, udp, sctp or icmp")
 	port := f.Uint("port", 80, "the packet's destination port")
-	socket, args := parse(f)
+	socket, args := parseMixed(f)
 	if len(args) != 2 {
 		return fmt.Errorf("trace needs a pod and an address, such as egret-node trace shop/web-0 203.0.113.7")
 	}
 	form := url.Values{"pod": {args[0]}, "to": {args[1]}, "protocol": {*protocol}, "port": {strconv.Itoa(int(*port))}}
-	return ask(socket, "trace", form)
+	return askAgent(socket, "trace", form)
 }
 
-func questions(name, arguments, help string) *flag.FlagSet {
+func questionFlags(name, arguments, help string) *flag.FlagSet {
 	f := flag.NewFlagSet("egret-node "+name, flag.ExitOnError)
 	f.Usage = func() {
 		fmt.Fprintf(f.Output(), "Usage: egret-node %s %s%sOnly root may ask.\n", name, arguments, help)
@@ -64,8 +64,8 @@ func questions(name, arguments, help string) *flag.FlagSet {
 	return f
 }
 
-// parse takes flags before and behind arguments. "-" alone is an argument, as package flag has it.
-func parse(f *flag.FlagSet) (socket string, args []string) {
+// parseMixed takes flags before and behind arguments. "-" alone is an argument, as package flag has it.
+func parseMixed(f *flag.FlagSet) (socket string, args []string) {
 	rest := os.Args[2:]
 	for len(rest) > 0 {
 		f.Parse(rest) //nolint:errcheck // it exits
@@ -79,7 +79,7 @@ func parse(f *flag.FlagSet) (socket string, args []string) {
 	return f.Lookup("socket").Value.String(), args
 }
 
-func ask(socket, path string, form url.Values) error {
+func askAgent(socket, path string, form url.Values) error {
 	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
 	defer cancel()
 	text, err := inspect.Ask(ctx, socket, path, form)

@@ -20,7 +20,8 @@ func TestFlagsAndArguments(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			if socket, args := parse(questions("trace", "", "")); socket != "s" || !slices.Equal(args, c.args) {
+			if socket, args := parseMixed(questionFlags("trace", "", "")); socket != "s" ||
+				!slices.Equal(args, c.args) {
 				t.Errorf("%q: socket %q, arguments %q", c.given, socket, args)
 			}
 		}()

@@ -25,8 +25,8 @@ import (
 )
 
 func main() {
-	commands := map[string]func() error{"release": release, "plan": printPlan, "trace": printTrace}
-	start := run
+	commands := map[string]func() error{"release": releaseNode, "plan": printPlan, "trace": printTrace}
+	start := runAgent
 	if len(os.Args) > 1 && commands[os.Args[1]] != nil {
 		start = commands[os.Args[1]]
 	}
@@ -36,18 +36,18 @@ func main() {
 	}
 }
 
-func run() error {
+func runAgent() error {
 	o, reach, verbose, err := readFlags(os.Args[1:])
 	if err != nil {
 		return err
 	}
-	o.Version = version()
+	o.Version = buildVersion()
 	// The agent's heap is one world and one plan, nearly all of it live: collecting at half the growth costs little
 	// time and a fifth of the memory less.
 	debug.SetGCPercent(50)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
-	log := logger(verbose)
+	log := newLogger(verbose)
 	reach.Warn(log)
 	return node.Run(ctx, o, log)
 }
@@ -64,7 +64,7 @@ func readFlags(args []string) (o node.Options, reach *settings.Reachability, ver
 	agents := f.Uint("agent-port", 9413, "TCP `port` at nodes' management ports at which agents ask each other "+
 		"whether they have followed what pods and egress IPs there are; 0: this one answers nobody")
 	f.BoolVar(&verbose, "v", false, "log more")
-	places(f, &o)
+	pathFlags(f, &o)
 	subnets, tunnel := settings.SubnetFlags(f), settings.TunnelFlags(f)
 	reach, said := settings.Flags(f), settings.MetricsFlags(f)
 	if err = f.Parse(args); err != nil {
@@ -100,8 +100,8 @@ func tcpPort(flag string, n uint) (uint16, error) {
 	return uint16(n), nil
 }
 
-// places are where the agent finds what it works with.
-func places(f *flag.FlagSet, o *node.Options) {
+// pathFlags are where the agent finds what it works with.
+func pathFlags(f *flag.FlagSet, o *node.Options) {
 	f.StringVar(&o.Node, "node-name", os.Getenv("NODE_NAME"), "this node's name in Kubernetes")
 	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "way to the API server; empty: the pod's own")
 	f.StringVar(&o.OVSRunDir, "ovs-rundir", "/run/openvswitch", "folder of Open vSwitch's sockets")
@@ -130,7 +130,7 @@ func gatewayMode(s string) (world.GatewayMode, error) {
 	return m, nil
 }
 
-func logger(verbose bool) *slog.Logger {
+func newLogger(verbose bool) *slog.Logger {
 	level := slog.LevelInfo
 	if verbose {
 		level = slog.LevelDebug
@@ -140,7 +140,7 @@ func logger(verbose bool) *slog.Logger {
 	return log
 }
 
-func version() string {
+func buildVersion() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		return info.Main.Version
 	}

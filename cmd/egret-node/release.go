@@ -11,8 +11,8 @@ import (
 	"github.com/egret-net/egret/internal/node"
 )
 
-// release is for a shutdown unit or a drain: it returns when this node holds no egress IP any more.
-func release() error {
+// releaseNode is for a shutdown unit or a drain: it returns when this node holds no egress IP any more.
+func releaseNode() error {
 	f := flag.NewFlagSet("egret-node release", flag.ExitOnError)
 	name := f.String("node-name", os.Getenv("NODE_NAME"), "this node's name in Kubernetes")
 	kubeconfig := f.String("kubeconfig", "", "way to the API server; empty: the pod's own")
@@ -29,7 +29,7 @@ func release() error {
 	if err != nil {
 		return err
 	}
-	config, err := kube.Config(*kubeconfig, 50, "egret-node/"+version())
+	config, err := kube.Config(*kubeconfig, 50, "egret-node/"+buildVersion())
 	if err != nil {
 		return err
 	}

@@ -16,13 +16,13 @@ import (
 )
 
 func main() {
-	if err := root().ExecuteContext(context.Background()); err != nil {
+	if err := rootCommand().ExecuteContext(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, "egret-sandbox:", err)
 		os.Exit(1)
 	}
 }
 
-func root() *cobra.Command {
+func rootCommand() *cobra.Command {
 	o := sandbox.Defaults()
 	cmd := &cobra.Command{
 		Use: "egret-sandbox", Short: "A Kubernetes cluster with Egret on this machine",
@@ -95,7 +95,7 @@ func kubectlCommand(o *sandbox.Options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return become(c.Kubectl(args...), append(os.Environ(), "KUBECONFIG="+c.Kubeconfig()))
+			return replaceProcess(c.Kubectl(args...), append(os.Environ(), "KUBECONFIG="+c.Kubeconfig()))
 		},
 	}
 }
@@ -116,7 +116,7 @@ func execCommand(o *sandbox.Options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return become(command, os.Environ())
+			return replaceProcess(command, os.Environ())
 		},
 	}
 	cmd.Flags().SetInterspersed(false)

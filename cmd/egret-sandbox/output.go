@@ -12,8 +12,8 @@ import (
 	"github.com/egret-net/egret/internal/sandbox"
 )
 
-// become replaces this process by a command, which so keeps terminal, signals and exit status.
-func become(command, environment []string) error {
+// replaceProcess replaces this process by a command, which so keeps terminal, signals and exit status.
+func replaceProcess(command, environment []string) error {
 	path, err := exec.LookPath(command[0])
 	if err != nil {
 		return err
@@ -38,13 +38,13 @@ func printTable(out io.Writer, s sandbox.Status) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "NAME\tKIND\tADDRESSES\tREADY")
 	for _, n := range s.Nodes {
-		fmt.Fprintf(w, "%s\tnode\t%s\t%t\n", n.Name, texts(n.IPs), n.Ready)
+		fmt.Fprintf(w, "%s\tnode\t%s\t%t\n", n.Name, joinTexts(n.IPs), n.Ready)
 	}
 	for _, h := range s.ExternalHosts {
-		fmt.Fprintf(w, "%s\texternal host\t%s\t\n", h.Name, texts(h.IPs))
+		fmt.Fprintf(w, "%s\texternal host\t%s\t\n", h.Name, joinTexts(h.IPs))
 	}
 	for _, n := range s.Networks {
-		fmt.Fprintf(w, "%s\tnetwork\t%s\t\n", n.Name, texts(n.Subnets))
+		fmt.Fprintf(w, "%s\tnetwork\t%s\t\n", n.Name, joinTexts(n.Subnets))
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -53,7 +53,7 @@ func printTable(out io.Writer, s sandbox.Status) error {
 	return err
 }
 
-func texts[T fmt.Stringer](items []T) string {
+func joinTexts[T fmt.Stringer](items []T) string {
 	var all []string
 	for _, i := range items {
 		all = append(all, i.String())

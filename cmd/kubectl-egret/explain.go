@@ -36,11 +36,11 @@ the commands that show what nodes have.`,
 	protocol := c.Flags().String("protocol", "tcp", "tcp, udp, sctp or icmp")
 	port := c.Flags().Uint16("port", 80, "the packet's destination port")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		p, err := packet(args[1], *protocol, *port)
+		p, err := parsePacket(args[1], *protocol, *port)
 		if err != nil {
 			return err
 		}
-		text, err := explained(c.Context(), o, args[0], p)
+		text, err := explainPacket(c.Context(), o, args[0], p)
 		if err != nil {
 			return err
 		}
@@ -50,14 +50,14 @@ the commands that show what nodes have.`,
 	return c
 }
 
-func explained(ctx context.Context, o *options, pod string, p trace.Packet) (string, error) {
+func explainPacket(ctx context.Context, o *options, pod string, p trace.Packet) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	key, err := o.pod(pod)
+	key, err := o.podKey(pod)
 	if err != nil {
 		return "", err
 	}
-	w, err := read(ctx, o)
+	w, err := readWorld(ctx, o)
 	if err != nil {
 		return "", err
 	}
@@ -68,7 +68,7 @@ func explained(ctx context.Context, o *options, pod string, p trace.Packet) (str
 	return answer.Text(), nil
 }
 
-func packet(to, protocol string, port uint16) (trace.Packet, error) {
+func parsePacket(to, protocol string, port uint16) (trace.Packet, error) {
 	a, err := netip.ParseAddr(to)
 	if err != nil {
 		return trace.Packet{}, fmt.Errorf("destination %q is no IP address such as 203.0.113.7", to)
@@ -79,13 +79,13 @@ func packet(to, protocol string, port uint16) (trace.Packet, error) {
 	return trace.Packet{Dst: a.Unmap().WithZone(""), Proto: protocol, DstPort: port}, nil
 }
 
-// read is the world that the API has.
-func read(ctx context.Context, o *options) (*world.World, error) {
-	clients, err := o.clients()
+// readWorld is the world that the API has.
+func readWorld(ctx context.Context, o *options) (*world.World, error) {
+	clients, err := o.newClients()
 	if err != nil {
 		return nil, err
 	}
-	config, err := o.config(ctx, clients)
+	config, err := o.agentConfig(ctx, clients)
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
-	err := plugin().ExecuteContext(ctx)
+	err := pluginCommand().ExecuteContext(ctx)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "kubectl egret:", err)
@@ -23,7 +23,7 @@ func main() {
 	}
 }
 
-func plugin() *cobra.Command {
+func pluginCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "kubectl-egret", Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl egret"},
 		Short:        "Says with which source addresses pods leave the cluster, and why",

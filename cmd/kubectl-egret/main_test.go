@@ -125,7 +125,7 @@ func TestUsage(t *testing.T) {
 func ran(t *testing.T, args ...string) string {
 	t.Helper()
 	var out bytes.Buffer
-	c := plugin()
+	c := pluginCommand()
 	c.SetArgs(args)
 	c.SetOut(&out)
 	if err := c.ExecuteContext(t.Context()); err != nil {

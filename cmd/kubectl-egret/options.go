@@ -50,8 +50,8 @@ func newOptions(flags *pflag.FlagSet) *options {
 	return o
 }
 
-// pod is the key of a pod that is named with its namespace, or without.
-func (o *options) pod(name string) (string, error) {
+// podKey is the key of a pod that is named with its namespace, or without.
+func (o *options) podKey(name string) (string, error) {
 	if strings.Contains(name, "/") {
 		return name, nil
 	}
@@ -59,7 +59,7 @@ func (o *options) pod(name string) (string, error) {
 	return namespace + "/" + name, err
 }
 
-func (o *options) clients() (*kube.Clients, error) {
+func (o *options) newClients() (*kube.Clients, error) {
 	config, err := o.access.ClientConfig()
 	if err != nil {
 		return nil, err
@@ -68,8 +68,8 @@ func (o *options) clients() (*kube.Clients, error) {
 	return kube.NewClients(config)
 }
 
-// config is what agents are told: by flags here, else by the ConfigMap, else their defaults.
-func (o *options) config(ctx context.Context, clients *kube.Clients) (*world.Config, error) {
+// agentConfig is what agents are told: by flags here, else by the ConfigMap, else their defaults.
+func (o *options) agentConfig(ctx context.Context, clients *kube.Clients) (*world.Config, error) {
 	m := &corev1.ConfigMap{}
 	err := clients.Core.Get().Namespace(configNamespace).Resource("configmaps").Name(configName).Do(ctx).Into(m)
 	if err != nil && !apierrors.IsNotFound(err) {

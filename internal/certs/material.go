@@ -55,13 +55,13 @@ func New(s Source, log *slog.Logger) *Material { return &Material{source: s, log
 func (m *Material) Load() (Loaded, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	out, err := m.load()
-	m.tell(m.wrong(out, err))
+	out, err := m.loadChanged()
+	m.logProblemOnce(m.currentProblem(out, err))
 	return out, err
 }
 
-// wrong is what is wrong with what is used, or the error is nil.
-func (m *Material) wrong(used Loaded, err error) (what string, wrong error) {
+// currentProblem is what is wrong with what is used, or the error is nil.
+func (m *Material) currentProblem(used Loaded, err error) (what string, wrong error) {
 	switch {
 	case err != nil:
 		return "there is no certificate of " + m.source.Of + " that can be used", err
@@ -71,8 +71,8 @@ func (m *Material) wrong(used Loaded, err error) (what string, wrong error) {
 	return "others refuse the certificate of " + m.source.Of, m.source.outOfDate(used.Cert.Leaf, time.Now())
 }
 
-// tell logs what is wrong, once, and that it is over.
-func (m *Material) tell(what string, wrong error) {
+// logProblemOnce logs what is wrong, once, and that it is over.
+func (m *Material) logProblemOnce(what string, wrong error) {
 	switch {
 	case wrong == nil && m.said != "":
 		m.said = ""
@@ -83,12 +83,12 @@ func (m *Material) tell(what string, wrong error) {
 	}
 }
 
-func (m *Material) load() (Loaded, error) {
-	now := m.look()
-	if m.read && unchanged(now, m.as) {
+func (m *Material) loadChanged() (Loaded, error) {
+	now := m.statFiles()
+	if m.read && sameFiles(now, m.as) {
 		return m.last, nil
 	}
-	loaded, err := m.source.load()
+	loaded, err := m.source.loadFiles()
 	if t := time.Now(); err == nil && m.read && m.source.outOfDate(m.last.Cert.Leaf, t) == nil {
 		err = m.source.outOfDate(loaded.Cert.Leaf, t)
 	}
@@ -113,15 +113,15 @@ func (s Source) outOfDate(c *x509.Certificate, now time.Time) error {
 		c.NotBefore.UTC().Format(time.DateTime), c.NotAfter.UTC().Format(time.DateTime))
 }
 
-// look follows links: the kubelet exchanges a Secret's files by one.
-func (m *Material) look() (as [3]fs.FileInfo) {
+// statFiles follows links: the kubelet exchanges a Secret's files by one.
+func (m *Material) statFiles() (as [3]fs.FileInfo) {
 	for i, path := range []string{m.source.Cert, m.source.Key, m.source.CA} {
 		as[i], _ = os.Stat(path)
 	}
 	return as
 }
 
-func unchanged(a, b [3]fs.FileInfo) bool {
+func sameFiles(a, b [3]fs.FileInfo) bool {
 	for i := range a {
 		if a[i] == nil || b[i] == nil {
 			if a[i] != b[i] {
@@ -134,7 +134,7 @@ func unchanged(a, b [3]fs.FileInfo) bool {
 	return true
 }
 
-func (s Source) load() (Loaded, error) {
+func (s Source) loadFiles() (Loaded, error) {
 	cert, err := tls.LoadX509KeyPair(s.Cert, s.Key)
 	if err != nil {
 		return Loaded{}, fmt.Errorf("load the certificate of %s: %w: see that %s (%s) and %s (%s) are PEM files that "+

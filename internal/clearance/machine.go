@@ -109,7 +109,7 @@ func (m *Machine) Step(w *world.World, f Facts, now time.Time) Result {
 	}
 	m.w, m.now, m.out = w, now, Result{}
 	for _, a := range f.Answers {
-		m.answered(a)
+		m.takeAnswer(a)
 	}
 	m.followSelf(f.PastLists)
 	m.followNodes()
@@ -117,12 +117,12 @@ func (m *Machine) Step(w *world.World, f Facts, now time.Time) Result {
 	m.followNodes() // with those that came to be needed
 	if m.moved {
 		for ip := range m.byIP {
-			m.publish(ip)
+			m.publishFormer(ip)
 		}
 		m.moved = false
 	}
 	for _, name := range sortedKeys(m.nodes) {
-		m.decide(name, m.nodes[name])
+		m.decideNode(name, m.nodes[name])
 	}
 	return m.out
 }
@@ -213,13 +213,13 @@ func (m *Machine) followPods(touched []world.Touch) {
 	}
 	changed := map[netip.Addr]struct{}{}
 	for _, key := range sortedKeys(keys) {
-		m.follow(key, changed)
+		m.followPod(key, changed)
 	}
 	if m.former = nil; m.ended {
 		m.ends++
 	}
 	m.ended = false
 	for ip := range changed {
-		m.publish(ip)
+		m.publishFormer(ip)
 	}
 }

@@ -30,9 +30,9 @@ type node struct {
 	again   bool // it has answered late, and is to say the same once more
 }
 
-// behind says which nodes have not followed the end of a claim, of those that packets may be led to by now or by their
-// next answer; waits: a pod has the address.
-func (m *Machine) behind(f former, waits bool) (names []string) {
+// nodesBehind says which nodes have not followed the end of a claim, of those that packets may be led to by now or by
+// their next answer; waits: a pod has the address.
+func (m *Machine) nodesBehind(f former, waits bool) (names []string) {
 	for name, n := range m.nodes {
 		asked := n.cleared || n.asking || n.claims > 0
 		if !n.older && asked && n.heard < f.end && (f.everywhere || slices.Contains(f.at, name)) {
@@ -47,8 +47,8 @@ func (m *Machine) behind(f former, waits bool) (names []string) {
 	return names
 }
 
-// answered takes in a node's answer.
-func (m *Machine) answered(a Answer) {
+// takeAnswer takes in a node's answer.
+func (m *Machine) takeAnswer(a Answer) {
 	n := m.nodes[a.Node]
 	if n == nil || !n.asking {
 		return
@@ -100,8 +100,8 @@ func (m *Machine) followReport(n *node, older bool) {
 	}
 }
 
-// decide says what is known of a node, and asks it.
-func (m *Machine) decide(name string, n *node) {
+// decideNode says what is known of a node, and asks it.
+func (m *Machine) decideNode(name string, n *node) {
 	if !n.older && n.heard == 0 && n.claims > 0 {
 		n.due, n.urgent = max(n.due, 1), true
 	}
@@ -112,11 +112,11 @@ func (m *Machine) decide(name string, n *node) {
 	case n.since.IsZero():
 		n.since = m.now
 	}
-	m.ask(name, n, open)
+	m.askNode(name, n, open)
 	tells := (n.urgent || n.awaited) && !n.asked.IsZero()
 	late := tells && m.now.Sub(n.asked) >= lateAfter
 	if tells && !late {
-		m.wake(n.asked.Add(lateAfter))
+		m.wakeBy(n.asked.Add(lateAfter))
 	}
 	c := world.Clearance{Cleared: n.cleared, Late: late}
 	m.out.Touched = append(m.out.Touched, m.w.SetClearance(name, c)...)
@@ -125,9 +125,9 @@ func (m *Machine) decide(name string, n *node) {
 	}
 }
 
-// ask asks a node when it is time to. One that is not alive, or whose report does not reach this one, cannot be asked;
-// when it can, a step is made.
-func (m *Machine) ask(name string, n *node, open bool) {
+// askNode asks a node when it is time to. One that is not alive, or whose report does not reach this one, cannot be
+// asked; when it can, a step is made.
+func (m *Machine) askNode(name string, n *node, open bool) {
 	if !open || n.asking || !m.w.Alive(name) || m.w.Holding(name).AnswersAt() == 0 {
 		return
 	}
@@ -136,7 +136,7 @@ func (m *Machine) ask(name string, n *node, open bool) {
 		at = n.last.Add(gather)
 	}
 	if m.now.Before(at) {
-		m.wake(at)
+		m.wakeBy(at)
 		return
 	}
 	if n.asking, n.last = true, m.now; n.asked.IsZero() {
@@ -145,7 +145,7 @@ func (m *Machine) ask(name string, n *node, open bool) {
 	m.out.Ask = append(m.out.Ask, Question{name, m.ends})
 }
 
-func (m *Machine) wake(at time.Time) {
+func (m *Machine) wakeBy(at time.Time) {
 	if m.out.Wake.IsZero() || at.Before(m.out.Wake) {
 		m.out.Wake = at
 	}

@@ -39,9 +39,9 @@ type former struct {
 	at         []string // else these
 }
 
-// follow takes in one pod.
-func (m *Machine) follow(key string, changed map[netip.Addr]struct{}) {
-	old, now := m.pods[key], m.read(key)
+// followPod takes in one pod.
+func (m *Machine) followPod(key string, changed map[netip.Addr]struct{}) {
+	old, now := m.pods[key], m.readPod(key)
 	if old == nil && now == nil {
 		return
 	}
@@ -54,9 +54,9 @@ func (m *Machine) follow(key string, changed map[netip.Addr]struct{}) {
 	} else {
 		m.pods[key] = now
 	}
-	now.recall(old)
-	m.count(old, -1)
-	m.count(now, 1)
+	now.inheritNames(old)
+	m.countNeeded(old, -1)
+	m.countNeeded(now, 1)
 	for _, ip := range old.ips {
 		changed[ip] = struct{}{}
 		has := slices.Contains(now.ips, ip)
@@ -72,13 +72,13 @@ func (m *Machine) follow(key string, changed map[netip.Addr]struct{}) {
 	}
 	for _, ip := range now.ips {
 		changed[ip] = struct{}{}
-		m.address(ip).pods[key] = struct{}{}
+		m.addressFor(ip).pods[key] = struct{}{}
 	}
 	m.beginClaims(now, old)
 }
 
-// recall has claims that go on know of the nodes that their objects' status has named.
-func (p *pod) recall(old *pod) {
+// inheritNames has claims that go on know of the nodes that their objects' status has named.
+func (p *pod) inheritNames(old *pod) {
 	for f, claims := range p.claims {
 		for i, c := range claims {
 			for _, o := range old.claims[f] {
@@ -126,8 +126,8 @@ func (c claim) goesOn(now claim) bool { return now.by == c.by && c.isWithin(now)
 // isWithin says whether another claim is to all that c is to.
 func (c claim) isWithin(o claim) bool { return o.to.Equal(c.to) || len(c.to.Without(o.to)) == 0 }
 
-// read returns a pod as far as it matters here, nil if it is not this node's.
-func (m *Machine) read(key string) *pod {
+// readPod returns a pod as far as it matters here, nil if it is not this node's.
+func (m *Machine) readPod(key string) *pod {
 	if p := m.w.Pod(key); p == nil || p.Node != m.w.Self || p.HostNetwork || p.Completed {
 		m.readers.Forget(key)
 		return nil
@@ -137,7 +137,7 @@ func (m *Machine) read(key string) *pod {
 	out := &pod{ips: view.ClaimedIPs(p)}
 	for _, f := range view.Config.Families() {
 		for _, c := range view.Claims(p, ref.DefaultNetwork, f) {
-			nodes := named(view, c.By, f)
+			nodes := namedNodes(view, c.By, f)
 			out.claims[f] = append(out.claims[f], claim{by: view.ClaimantOf(c.By),
 				to: view.ClaimedDestinations(c.By, f), nodes: nodes, been: nodes})
 		}
@@ -145,9 +145,9 @@ func (m *Machine) read(key string) *pod {
 	return out
 }
 
-// named are the other nodes that an object's status names for addresses of a family, and those that this node yields
-// to.
-func named(v *world.View, object ref.Object, f world.Family) (nodes []string) {
+// namedNodes are the other nodes that an object's status names for addresses of a family, and those that this node
+// yields to.
+func namedNodes(v *world.View, object ref.Object, f world.Family) (nodes []string) {
 	p := v.PlacementOf(object.Key())
 	if p == nil {
 		return nil
@@ -169,8 +169,8 @@ func named(v *world.View, object ref.Object, f world.Family) (nodes []string) {
 	return nodes
 }
 
-// count notes for how many claims of pods each node is needed.
-func (m *Machine) count(p *pod, by int) {
+// countNeeded notes for how many claims of pods each node is needed.
+func (m *Machine) countNeeded(p *pod, by int) {
 	for _, claims := range p.claims {
 		for _, c := range claims {
 			for _, name := range c.nodes {
@@ -185,9 +185,9 @@ func (m *Machine) count(p *pod, by int) {
 	}
 }
 
-// address returns the address, which may be new: a former process may have had pods with it. Of one that comes later
+// addressFor returns the address, which may be new: a former process may have had pods with it. Of one that comes later
 // nobody here knows whose it was.
-func (m *Machine) address(ip netip.Addr) *address {
+func (m *Machine) addressFor(ip netip.Addr) *address {
 	a := m.byIP[ip]
 	if a != nil {
 		return a
@@ -200,14 +200,14 @@ func (m *Machine) address(ip netip.Addr) *address {
 	}
 	for _, name := range sortedKeys(m.nodes) {
 		if n := m.nodes[name]; n.cleared && !n.older && n.heard == 0 {
-			m.before(a, name, m.former.led(ip, name))
+			m.notePriorClaim(a, name, m.former.leadingObjects(ip, name))
 		}
 	}
 	return a
 }
 
-// led are the objects by which packets of an address were led to a node.
-func (f *Former) led(ip netip.Addr, node string) (by []ref.Object) {
+// leadingObjects are the objects by which packets of an address were led to a node.
+func (f *Former) leadingObjects(ip netip.Addr, node string) (by []ref.Object) {
 	for _, object := range f.Pods[ip] {
 		if slices.Contains(f.Nodes[object], node) {
 			by = append(by, object)
@@ -216,9 +216,9 @@ func (f *Former) led(ip netip.Addr, node string) (by []ref.Object) {
 	return by
 }
 
-// before notes that a node may translate by claims from before this process. Of several objects by which packets were
-// led there each had its own destinations.
-func (m *Machine) before(a *address, node string, led []ref.Object) {
+// notePriorClaim notes that a node may translate by claims from before this process. Of several objects by which
+// packets were led there each had its own destinations.
+func (m *Machine) notePriorClaim(a *address, node string, led []ref.Object) {
 	rest := destinations.Everything()
 	note := func(led []ref.Object, to destinations.Set) {
 		var by []world.Claimant
@@ -265,20 +265,20 @@ func (m *Machine) existing(all []world.Claimant) (out []world.Claimant) {
 	return out
 }
 
-// publish tells the world of the former claims to an address, and forgets those that all nodes have followed. As long
-// as two pods have the address, the claims of each are former ones for the other.
-func (m *Machine) publish(ip netip.Addr) {
+// publishFormer tells the world of the former claims to an address, and forgets those that all nodes have followed. As
+// long as two pods have the address, the claims of each are former ones for the other.
+func (m *Machine) publishFormer(ip netip.Addr) {
 	a := m.byIP[ip]
 	var list []world.Former
 	a.formers = slices.DeleteFunc(a.formers, func(f former) bool {
-		nodes := m.behind(f, len(a.pods) > 0)
+		nodes := m.nodesBehind(f, len(a.pods) > 0)
 		if len(nodes) > 0 {
 			list = append(list, world.Former{By: f.by, To: f.to, Nodes: nodes})
 		}
 		return len(nodes) == 0 && f.end != unknown
 	})
 	if len(a.pods) > 1 {
-		list = append(list, m.rivals(ip, a)...)
+		list = append(list, m.rivalClaims(ip, a)...)
 	}
 	list = append(list, m.unawareNodes(ip, a)...)
 	if len(a.pods)+len(a.formers) == 0 {
@@ -312,8 +312,8 @@ func (m *Machine) unawareNodes(ip netip.Addr, a *address) (list []world.Former) 
 	return list
 }
 
-// rivals are the claims of the pods that have one address.
-func (m *Machine) rivals(ip netip.Addr, a *address) (list []world.Former) {
+// rivalClaims are the claims of the pods that have one address.
+func (m *Machine) rivalClaims(ip netip.Addr, a *address) (list []world.Former) {
 	for _, key := range sortedKeys(a.pods) {
 		for _, c := range m.pods[key].claims[world.FamilyOf(ip)] {
 			if len(c.been) > 0 {

@@ -31,9 +31,9 @@ type Response struct {
 func Call(ctx context.Context, socket string, r *Request) (*current.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	response, err := post(ctx, socket, r)
+	response, err := postRequest(ctx, socket, r)
 	if err != nil {
-		return nil, unreachable(socket, r.Command, err)
+		return nil, unreachableError(socket, r.Command, err)
 	}
 	if response.Error != nil {
 		return nil, response.Error
@@ -41,7 +41,7 @@ func Call(ctx context.Context, socket string, r *Request) (*current.Result, erro
 	return response.Result, nil
 }
 
-func post(ctx context.Context, socket string, r *Request) (*Response, error) {
+func postRequest(ctx context.Context, socket string, r *Request) (*Response, error) {
 	body, err := json.Marshal(r)
 	if err != nil {
 		return nil, fmt.Errorf("encode the request: %w", err)
@@ -69,7 +69,7 @@ func post(ctx context.Context, socket string, r *Request) (*Response, error) {
 	return response, nil
 }
 
-func unreachable(socket, command string, err error) error {
+func unreachableError(socket, command string, err error) error {
 	code := types.ErrTryAgainLater
 	if command == Status {
 		code = types.ErrPluginNotAvailable

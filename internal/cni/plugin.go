@@ -13,12 +13,13 @@ func Versions() version.PluginInfo { return version.PluginSupports("0.4.0", "1.0
 
 // Funcs are the plugin's commands for the skeleton of the CNI library.
 func Funcs() skel.CNIFuncs {
-	return skel.CNIFuncs{Add: command(Add), Check: command(Check), Del: command(Del), GC: command(GC),
-		Status: command(Status)}
+	return skel.CNIFuncs{Add: forwardCommand(Add), Check: forwardCommand(Check), Del: forwardCommand(Del),
+		GC: forwardCommand(GC), Status: forwardCommand(Status)}
 }
 
-// command forwards one call and prints the result, if there is one, in the version that the configuration asks for.
-func command(name string) func(*skel.CmdArgs) error {
+// forwardCommand forwards one call and prints the result, if there is one, in the version that the configuration asks
+// for.
+func forwardCommand(name string) func(*skel.CmdArgs) error {
 	return func(a *skel.CmdArgs) error {
 		config, err := ParseConfig(a.StdinData)
 		if err != nil {

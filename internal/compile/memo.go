@@ -42,7 +42,7 @@ func (m *Memo) Update(w *world.World, touched []world.Touch) int {
 	dirty := map[unit]struct{}{}
 	if !m.started {
 		m.started = true
-		m.everything(w, dirty)
+		m.markAll(w, dirty)
 	}
 	for _, t := range touched {
 		for u := range m.readers[t] {
@@ -55,12 +55,12 @@ func (m *Memo) Update(w *world.World, touched []world.Touch) int {
 		}
 	}
 	for u := range dirty {
-		m.redo(u, w)
+		m.recompileUnit(u, w)
 	}
 	return len(dirty)
 }
 
-func (m *Memo) everything(w *world.World, dirty map[unit]struct{}) {
+func (m *Memo) markAll(w *world.World, dirty map[unit]struct{}) {
 	for i, f := range m.features {
 		for _, k := range w.Keys(f.Per()) {
 			dirty[unit{i, k}] = struct{}{}
@@ -68,14 +68,14 @@ func (m *Memo) everything(w *world.World, dirty map[unit]struct{}) {
 	}
 }
 
-// redo compiles u, and records what it read.
-func (m *Memo) redo(u unit, w *world.World) {
+// recompileUnit compiles u, and records what it read.
+func (m *Memo) recompileUnit(u unit, w *world.World) {
 	old, had := m.results[u]
 	if !had {
 		old.rows = m.nothing
 	}
-	m.forget(u, old.reads)
-	now := m.compile(u, w)
+	m.forgetUnit(u, old.reads)
+	now := m.compileUnit(u, w)
 	m.State.Replace(Owner(w, m.features[u.feature], u.key), old.rows, now.rows)
 	if !w.Has(m.features[u.feature].Per(), u.key) {
 		return // it compiled to nothing, and is asked again when its object comes back
@@ -89,8 +89,8 @@ func (m *Memo) redo(u unit, w *world.World) {
 	}
 }
 
-// compile leaves out of a unit's reads its own object, with which it is redone anyway.
-func (m *Memo) compile(u unit, w *world.World) result {
+// compileUnit leaves out of a unit's reads its own object, with which it is redone anyway.
+func (m *Memo) compileUnit(u unit, w *world.World) result {
 	rows, f := &plan.Rows{}, m.features[u.feature]
 	m.reads = m.reads[:0]
 	seen := map[world.Touch]struct{}{{Kind: f.Per(), Key: u.key}: {}}
@@ -106,7 +106,7 @@ func (m *Memo) compile(u unit, w *world.World) result {
 	return result{rows, slices.Clone(m.reads)}
 }
 
-func (m *Memo) forget(u unit, reads []world.Touch) {
+func (m *Memo) forgetUnit(u unit, reads []world.Touch) {
 	for _, t := range reads {
 		if delete(m.readers[t], u); len(m.readers[t]) == 0 {
 			delete(m.readers, t)

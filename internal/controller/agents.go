@@ -85,9 +85,9 @@ type reach struct {
 
 func newReach() reach { return reach{map[string]world.Unreachability{}, map[string]bool{}} }
 
-// of returns why a node does not count as reachable, or "". That nothing at all answers says more than that its agent
-// is away.
-func (r reach) of(node string) world.Unreachability {
+// whyUnreachable returns why a node does not count as reachable, or "". That nothing at all answers says more than that
+// its agent is away.
+func (r reach) whyUnreachable(node string) world.Unreachability {
 	if why := r.probed[node]; why != "" {
 		return why
 	}
@@ -104,18 +104,18 @@ func (c *Controller) agentFound(change probe.AgentChange) {
 	if delete(c.reach.dead, change.Node); change.Dead {
 		c.reach.dead[change.Node] = true
 	}
-	c.apply(func(w *world.World) []world.Touch { return c.setUnreachable(w, change.Node) })
+	c.applyChange(func(w *world.World) []world.Touch { return c.setUnreachable(w, change.Node) })
 }
 
 // setUnreachable brings into the world whether a node counts as reachable. The leader tells people of it.
 func (c *Controller) setUnreachable(w *world.World, node string) []world.Touch {
-	why := c.reach.of(node)
+	why := c.reach.whyUnreachable(node)
 	touched := w.SetUnreachable(node, why)
 	if len(touched) > 0 && c.outbox != nil {
-		c.metrics.probes.show(node, why)
+		c.metrics.probes.showUnreachable(node, why)
 		if n := w.Node(node); n != nil && why == world.AgentAway {
-			c.tell(target{world.KindNode, node}, n.UID, decide.Event{Warning: true, Reason: handover.CauseAgentAway,
-				Action: "Probe", Message: agentAway})
+			c.postEvent(target{world.KindNode, node}, n.UID,
+				decide.Event{Warning: true, Reason: handover.CauseAgentAway, Action: "Probe", Message: agentAway})
 		}
 	}
 	return touched

@@ -75,7 +75,7 @@ type Source interface {
 func New(c *world.Config, source Source, writer Writer, metrics *Metrics, log *slog.Logger) *Controller {
 	return &Controller{
 		log: log, metrics: metrics, writer: writer, world: world.New("", c), source: source,
-		now: time.Now, later: later,
+		now: time.Now, later: runLater,
 		terms: make(chan context.Context), results: make(chan result), events: make(chan posting, eventBacklog),
 		untold: make(chan posting),
 		found:  make(chan probe.Change), agents: make(chan probe.AgentChange), leaders: make(chan string),
@@ -107,20 +107,20 @@ func (c *Controller) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case term := <-c.terms:
-			c.begin(term)
-		case <-c.over():
-			c.end()
+			c.beginTerm(term)
+		case <-c.termOver():
+			c.endTerm()
 		case change := <-c.source.Changes():
-			c.apply(change)
-			c.drain()
+			c.applyChange(change)
+			c.drainChanges()
 		case change := <-c.found:
-			c.reached(change)
+			c.takeReachability(change)
 		case change := <-c.agents:
 			c.agentFound(change)
 		case c.leader = <-c.leaders:
 			c.strayed = true
 		case r := <-c.results:
-			c.ended(r)
+			c.takeResult(r)
 		case p := <-c.untold:
 			c.putOff(p)
 		case <-timer.C:
@@ -128,71 +128,71 @@ func (c *Controller) Run(ctx context.Context) {
 			c.handLate()
 			c.handEvents()
 		}
-		c.follow()
+		c.followTargets()
 		if wait := c.decideWhenDue(c.now()); wait > 0 {
 			timer.Reset(wait)
 		}
 	}
 }
 
-// begin starts a term: what the objects say now is where it starts from.
-func (c *Controller) begin(term context.Context) {
-	c.end()
+// beginTerm starts a term: what the objects say now is where it starts from.
+func (c *Controller) beginTerm(term context.Context) {
+	c.endTerm()
 	c.log.Info("leading")
 	c.metrics.leader.Set(1)
-	c.metrics.recount(c.world)
+	c.metrics.resetTally(c.world)
 	c.metrics.showUnreachable(c.world)
 	c.outbox = newOutbox(term, c.results)
 	c.outbox.later = c.later
 	c.decideBy(c.now())
 }
 
-// over is closed when the term is.
-func (c *Controller) over() <-chan struct{} {
+// termOver is closed when the term is.
+func (c *Controller) termOver() <-chan struct{} {
 	if c.outbox == nil {
 		return nil
 	}
 	return c.outbox.ctx.Done()
 }
 
-// end forgets what was decided and may not have been written: the objects tell, and another leads.
-func (c *Controller) end() {
+// endTerm forgets what was decided and may not have been written: the objects tell, and another leads.
+func (c *Controller) endTerm() {
 	if c.outbox == nil {
 		return
 	}
 	c.log.Info("no longer leading")
-	c.metrics.resign()
+	c.metrics.resetGauges()
 	c.outbox = nil
 	c.deciders, c.news = newDeciders(), map[target]news{}
 	c.world.Undecide()
 }
 
-// drain applies what has come meanwhile, so that a burst is decided in one go.
-func (c *Controller) drain() {
+// drainChanges applies what has come meanwhile, so that a burst is decided in one go.
+func (c *Controller) drainChanges() {
 	for {
 		select {
 		case change := <-c.source.Changes():
-			c.apply(change)
+			c.applyChange(change)
 		default:
 			return
 		}
 	}
 }
 
-// apply brings a change into the world, and says when it calls for a decision.
-func (c *Controller) apply(change kube.Change) {
+// applyChange brings a change into the world, and says when it calls for a decision.
+func (c *Controller) applyChange(change kube.Change) {
 	now := c.now()
 	touched := change(c.world)
 	c.forgetWritten()
-	c.notify(touched)
+	c.notifyTouched(touched)
 	for _, t := range touched {
-		c.decideBy(now.Add(urgency(t.Kind)))
+		c.decideBy(now.Add(decisionDelay(t.Kind)))
 		if t.Kind == world.KindHolders {
-			c.metrics.held(c.world, t.Key, now)
+			c.metrics.noteArrivals(c.world, t.Key, now)
 		}
 	}
-	c.pass(now) // also while another leads: a new leader knows when things ended
-	c.see(now)
+	c.passTime(now) // also while another leads: a new leader knows when things ended
+	c.takeShown(now)
 	if !c.synced && c.source.Synced() {
 		c.synced = true
 		c.log.Info("synced", "nodes", len(c.world.Nodes()), "egressIPs", len(c.world.EgressIPs()))
@@ -200,8 +200,8 @@ func (c *Controller) apply(change kube.Change) {
 	}
 }
 
-// urgency is how long a decision may wait that a change calls for.
-func urgency(k world.Kind) time.Duration {
+// decisionDelay is how long a decision may wait that a change calls for.
+func decisionDelay(k world.Kind) time.Duration {
 	switch k {
 	case world.KindPod, world.KindPods, world.KindNamespace, world.KindEgressServicesIn, world.KindEgressServicesAt:
 		return lazily
@@ -209,9 +209,9 @@ func urgency(k world.Kind) time.Duration {
 	return 0
 }
 
-// notify tells deciders and the prober of what changed in the world.
-func (c *Controller) notify(touched []world.Touch) {
-	for _, d := range c.deciders.all() {
+// notifyTouched tells deciders and the prober of what changed in the world.
+func (c *Controller) notifyTouched(touched []world.Touch) {
+	for _, d := range c.deciders.allDeciders() {
 		d.Touched(touched)
 	}
 	for _, t := range touched {
@@ -223,15 +223,15 @@ func (c *Controller) notify(touched []world.Touch) {
 	}
 }
 
-// see takes in what the API has shown of objects of which something was decided. If that is all that was decided,
+// takeShown takes in what the API has shown of objects of which something was decided. If that is all that was decided,
 // there is nothing new to decide.
-func (c *Controller) see(now time.Time) {
+func (c *Controller) takeShown(now time.Time) {
 	for _, t := range c.world.ShownAnew() {
-		for _, d := range c.deciders.all() {
-			c.decideBy(d.Seen(c.view(now), t))
+		for _, d := range c.deciders.allDeciders() {
+			c.decideBy(d.Seen(c.decideView(now), t))
 		}
-		c.outbox.shown(target{t.Kind, t.Key})
-		c.settle(target{t.Kind, t.Key})
+		c.outbox.noteShown(target{t.Kind, t.Key})
+		c.writeIfNeeded(target{t.Kind, t.Key})
 	}
 }
 
@@ -268,7 +268,7 @@ func (c *Controller) decideWhenDue(now time.Time) time.Duration {
 		return c.due.Sub(now)
 	}
 	c.due = time.Time{}
-	c.decide(now)
+	c.decideAll(now)
 	c.decided = c.now()
 	c.metrics.decisions.Observe(c.decided.Sub(now).Seconds())
 	return c.untilAgain()

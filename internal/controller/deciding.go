@@ -32,7 +32,7 @@ func newDeciders() deciders {
 		hosts: egressservice.NewDecider()}
 }
 
-func (d deciders) all() []decide.Decider {
+func (d deciders) allDeciders() []decide.Decider {
 	return []decide.Decider{d.allocator, d.assigner, d.overlaps, d.traffic, d.refuser, d.hosts}
 }
 
@@ -56,7 +56,7 @@ type news struct {
 // more and more of them. The first of those that are not under way make room.
 const mostNews = 64
 
-func (n *news) add(e decide.Event) {
+func (n *news) addEvent(e decide.Event) {
 	e.Message = world.Plain(e.Message, kube.NoteLimit)
 	if len(n.events)-n.sent == mostNews {
 		n.events = slices.Delete(n.events, n.sent, n.sent+1)
@@ -64,51 +64,51 @@ func (n *news) add(e decide.Event) {
 	n.events = append(n.events, e)
 }
 
-func (c *Controller) view(now time.Time) decide.View {
+func (c *Controller) decideView(now time.Time) decide.View {
 	return decide.View{World: c.world, Now: now.UTC().Truncate(time.Microsecond)}
 }
 
-// decide asks all deciders, and writes what differs from what the API shows.
-func (c *Controller) decide(now time.Time) {
+// decideAll asks all deciders, and writes what differs from what the API shows.
+func (c *Controller) decideAll(now time.Time) {
 	var decided []target
-	c.pass(now)
-	for _, d := range c.deciders.all() {
-		desired, again := d.Decide(c.view(now))
+	c.passTime(now)
+	for _, d := range c.deciders.allDeciders() {
+		desired, again := d.Decide(c.decideView(now))
 		c.decideBy(again)
 		for _, one := range desired {
-			if c.compose(one) {
+			if c.composeDesired(one) {
 				c.decideBy(now) // others may follow from it, of the same decider, too
 			}
 			decided = append(decided, target{one.Kind, one.Key})
 		}
 	}
-	c.pass(now) // addresses that were taken from nodes just now
+	c.passTime(now) // addresses that were taken from nodes just now
 	c.metrics.latencies.allDecided(c.deciders.assigner, now)
 	for _, t := range decided {
-		c.settle(t)
+		c.writeIfNeeded(t)
 	}
 	for t := range c.outbox.letters { // also those of objects that are gone
-		c.settle(t)
+		c.writeIfNeeded(t)
 	}
-	c.metrics.forget(c.world)
-	c.metrics.decided(c.world, c.deciders.assigner, c.deciders.overlaps.Pods())
+	c.metrics.forgetGone(c.world)
+	c.metrics.countDecision(c.world, c.deciders.assigner, c.deciders.overlaps.Pods())
 }
 
-// pass lets time pass in the world.
-func (c *Controller) pass(now time.Time) {
+// passTime lets time pass in the world.
+func (c *Controller) passTime(now time.Time) {
 	passed, again := c.world.Pass(now)
-	c.notify(passed)
+	c.notifyTouched(passed)
 	c.decideBy(again)
 }
 
-// compose puts what is desired of an object over what the API shows of it, and keeps the Events of that until it is
-// written. It says whether that is news.
-func (c *Controller) compose(d decide.Desired) (is bool) {
+// composeDesired puts what is desired of an object over what the API shows of it, and keeps the Events of that until it
+// is written. It says whether that is news.
+func (c *Controller) composeDesired(d decide.Desired) (is bool) {
 	touched := c.world.Decide(d.Kind, d.Key, d.Decision)
-	c.notify(touched)
+	c.notifyTouched(touched)
 	t := target{d.Kind, d.Key}
 	if is = len(touched) > 0; is {
-		c.outbox.decided(t)
+		c.outbox.noteDecided(t)
 	}
 	n := c.news[t]
 	if n.uid != d.Decision.UID {
@@ -116,9 +116,9 @@ func (c *Controller) compose(d decide.Desired) (is bool) {
 	}
 	for _, e := range d.Events {
 		if e.Happened {
-			c.tell(t, n.uid, e)
+			c.postEvent(t, n.uid, e)
 		} else {
-			n.add(e)
+			n.addEvent(e)
 		}
 	}
 	if len(n.events) > 0 {
@@ -127,16 +127,16 @@ func (c *Controller) compose(d decide.Desired) (is bool) {
 	return is
 }
 
-// settle writes one object if it is not what it should be.
-func (c *Controller) settle(t target) {
+// writeIfNeeded writes one object if it is not what it should be.
+func (c *Controller) writeIfNeeded(t target) {
 	w := c.kinds[t.kind].Writing().Write(c.world, t.key)
 	if w == nil {
-		if c.outbox.settle(t, c.now()) {
+		if c.outbox.noteSettled(t, c.now()) {
 			delete(c.news, t) // their decision was reverted before it was written
 		}
 		return
 	}
-	sent := c.outbox.write(t, w, c.now(), func(ctx context.Context) (string, error) {
+	sent := c.outbox.writeObject(t, w, c.now(), func(ctx context.Context) (string, error) {
 		return c.writer.Patch(ctx, w.Patch(c.now()))
 	})
 	if n, is := c.news[t]; sent && is {
@@ -145,9 +145,9 @@ func (c *Controller) settle(t target) {
 	}
 }
 
-// ended takes the end of a write or of a pause.
-func (c *Controller) ended(r result) {
-	if c.outbox == nil || !c.outbox.ended(r) {
+// takeResult takes the end of a write or of a pause.
+func (c *Controller) takeResult(r result) {
+	if c.outbox == nil || !c.outbox.takeResult(r) {
 		return
 	}
 	kind := c.kinds[r.target.kind].Writing()
@@ -155,22 +155,22 @@ func (c *Controller) ended(r result) {
 	case r.woken:
 	case r.err == nil:
 		c.metrics.writes.WithLabelValues(kind.Plural).Inc()
-		c.metrics.wrote(c.world, r.target, c.written(kind, r.target), c.now())
+		c.metrics.countWrite(c.world, r.target, c.postWritten(kind, r.target), c.now())
 	case apierrors.IsConflict(r.err) || apierrors.IsNotFound(r.err):
 		c.log.Debug("the object changed while it was written; trying again with what it is now", "error", r.err)
 	default:
 		c.metrics.writeErrors.WithLabelValues(kind.Plural).Inc()
 		c.log.Warn("write failed; trying again", "error", r.err)
 	}
-	c.settle(r.target)
-	for t, is := c.outbox.next(); is; t, is = c.outbox.next() {
-		c.settle(t)
+	c.writeIfNeeded(r.target)
+	for t, is := c.outbox.nextQueued(); is; t, is = c.outbox.nextQueued() {
+		c.writeIfNeeded(t)
 	}
 }
 
-// written has the Events posted of what was just written, and returns them. Decisions of the meantime are still
+// postWritten has the Events posted of what was just written, and returns them. Decisions of the meantime are still
 // pending.
-func (c *Controller) written(kind kube.Written, t target) []decide.Event {
+func (c *Controller) postWritten(kind kube.Written, t target) []decide.Event {
 	n := c.news[t]
 	told := n.events[:n.sent]
 	if n.events, n.sent = n.events[n.sent:], 0; len(n.events) > 0 {
@@ -179,13 +179,13 @@ func (c *Controller) written(kind kube.Written, t target) []decide.Event {
 		delete(c.news, t)
 	}
 	for _, e := range told {
-		c.tell(t, n.uid, e)
+		c.postEvent(t, n.uid, e)
 	}
 	return told
 }
 
-// tell has an Event about an object posted.
-func (c *Controller) tell(t target, uid string, e decide.Event) {
-	c.post(kube.Event{Regarding: c.kinds[t.kind].Writing().Reference(t.key, uid),
+// postEvent has an Event about an object posted.
+func (c *Controller) postEvent(t target, uid string, e decide.Event) {
+	c.queueEvent(kube.Event{Regarding: c.kinds[t.kind].Writing().Reference(t.key, uid),
 		Warning: e.Warning, Reason: e.Reason, Action: e.Action, Note: e.Message})
 }

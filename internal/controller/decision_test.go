@@ -38,16 +38,16 @@ func newBig(ctx context.Context, of size) *big {
 	config := compiletest.Config(world.SharedGateway)
 	config.ClusterSubnets[0].CIDR = netip.MustParsePrefix("10.0.0.0/8")
 	x := &big{New(config, nowhere{}, nowhere{}, NewMetrics(), slog.New(slog.DiscardHandler)), time.Unix(100_000, 0)}
-	x.begin(ctx)
+	x.beginTerm(ctx)
 	for i := 1; i <= of.nodes; i++ {
-		x.apply(func(w *world.World) []world.Touch { return w.SetNode(bigNode(i, of.egressNodes)) })
+		x.applyChange(func(w *world.World) []world.Touch { return w.SetNode(bigNode(i, of.egressNodes)) })
 	}
 	reports := map[string]*world.Holding{}
 	for i := range of.egressIPs {
 		x.fill(i, of, reports)
 	}
 	for _, h := range reports {
-		x.apply(func(w *world.World) []world.Touch { return w.SetHolding(h) })
+		x.applyChange(func(w *world.World) []world.Touch { return w.SetHolding(h) })
 	}
 	for range 3 { // allocations; records; what follows from them
 		x.round(func(*world.World) []world.Touch { return nil })
@@ -84,7 +84,7 @@ func bigPod(i int) *world.Pod {
 func (x *big) fill(i int, of size, reports map[string]*world.Holding) {
 	e := bigEgressIP(i, of.egressNodes)
 	ns := &world.Namespace{Name: fmt.Sprint("ns", i), Labels: map[string]string{"team": fmt.Sprint(i)}}
-	x.apply(func(w *world.World) []world.Touch { return append(w.SetNamespace(ns), w.SetEgressIP(e)...) })
+	x.applyChange(func(w *world.World) []world.Touch { return append(w.SetNamespace(ns), w.SetEgressIP(e)...) })
 	report := func(node string) *world.Holding {
 		if reports[node] == nil {
 			reports[node] = &world.Holding{Node: node, BootID: "boot", Holds: map[string][]netip.Addr{},
@@ -95,31 +95,31 @@ func (x *big) fill(i int, of size, reports map[string]*world.Holding) {
 	report(e.Items[0].Node).Holds[e.Name] = e.IPs
 	for j := range 10 {
 		p := bigPod(10*i + j)
-		x.apply(func(w *world.World) []world.Touch { return w.SetPod(p) })
+		x.applyChange(func(w *world.World) []world.Touch { return w.SetPod(p) })
 		report(p.Node).Steers[e.Name] = e.Items
 	}
 }
 
 // round makes a change, and decides.
 func (x *big) round(change kube.Change) {
-	x.apply(change)
+	x.applyChange(change)
 	x.now = x.now.Add(time.Second)
-	x.decide(x.now)
+	x.decideAll(x.now)
 }
 
 // show ends all writes, and has the API show everything as it was decided.
 func (x *big) show() {
 	for x.outbox.writing > 0 {
-		x.ended(<-x.results)
+		x.takeResult(<-x.results)
 	}
 	for _, name := range x.world.Nodes() {
 		if _, n := world.Undone[world.Node](x.world, world.KindNode, name); n != nil {
-			x.apply(func(w *world.World) []world.Touch { return w.SetNode(n) })
+			x.applyChange(func(w *world.World) []world.Touch { return w.SetNode(n) })
 		}
 	}
 	for _, name := range x.world.EgressIPs() {
 		if _, e := world.Undone[world.EgressIP](x.world, world.KindEgressIP, name); e != nil {
-			x.apply(func(w *world.World) []world.Touch { return w.SetEgressIP(e) })
+			x.applyChange(func(w *world.World) []world.Touch { return w.SetEgressIP(e) })
 		}
 	}
 	x.told = nil
@@ -227,7 +227,7 @@ func newcomer(ctx context.Context, others int) (live func()) {
 	x := &big{New(c.World.Config, nowhere{}, nowhere{}, NewMetrics(), slog.New(slog.DiscardHandler)),
 		time.Unix(100_000, 0)}
 	x.world = c.World
-	x.begin(ctx)
+	x.beginTerm(ctx)
 	for range 3 {
 		x.round(func(*world.World) []world.Touch { return nil })
 		x.show()

@@ -38,7 +38,7 @@ func TestDueThoughTheClockWasSetBack(t *testing.T) {
 	c, now := New(config, nowhere{}, nowhere{}, NewMetrics(), slog.New(slog.DiscardHandler)), time.Now()
 	c.outbox, c.synced = newOutbox(t.Context(), c.results), true
 	c.decided = now
-	c.decideBy(c.view(now).Now.Add(5 * time.Second))
+	c.decideBy(c.decideView(now).Now.Add(5 * time.Second))
 	if wait := c.decideWhenDue(now); wait < 4*time.Second {
 		t.Fatalf("waits %s at first", wait)
 	}

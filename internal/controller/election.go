@@ -56,14 +56,14 @@ func Elect(ctx context.Context, config *rest.Config, identity string, reach Reac
 	own.QPS, own.Burst, own.RateLimiter = 20, 40, nil
 	own.Timeout = renewDeadline / 2
 	ends := &ends{}
-	own.Dial = ends.dial
+	own.Dial = ends.dialNoting
 	client, err := coordinationv1.NewForConfig(own)
 	if err != nil {
 		return fmt.Errorf("client for leases: %w", err)
 	}
 	e := newElection(client, identity, reach, who, ends)
 	for ctx.Err() == nil {
-		if err := e.stand(ctx); err != nil {
+		if err := e.standForElection(ctx); err != nil {
 			return fmt.Errorf("leader election: %w", err)
 		}
 	}
@@ -103,14 +103,14 @@ var errLost = errors.New("another node has taken the lease")
 // where the taker counts as dead here, and both would lead for as long as that lasts.
 func (l lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	r, raw, err := l.Interface.Get(ctx)
-	l.heard(err)
+	l.noteAPIAnswer(err)
 	switch {
 	case err != nil || r.HolderIdentity == l.Identity() || r.HolderIdentity == "":
 	case l.term.leads.Load():
 		l.taker.Store(&r.HolderIdentity)
 		l.term.lost.Store(true)
 		l.term.end()
-	case l.dead(r.HolderIdentity):
+	case l.isLeaderDead(r.HolderIdentity):
 		r.HolderIdentity = ""
 	}
 	return r, raw, err
@@ -118,7 +118,7 @@ func (l lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []by
 
 func (l lock) Create(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
 	err := l.Interface.Create(ctx, r)
-	l.wrote(r, err)
+	l.noteLeaseWrite(r, err)
 	return err
 }
 
@@ -128,19 +128,19 @@ func (l lock) Update(ctx context.Context, r resourcelock.LeaderElectionRecord) e
 		return errLost
 	}
 	err := l.Interface.Update(ctx, r)
-	l.wrote(r, err)
+	l.noteLeaseWrite(r, err)
 	return err
 }
 
-func (l lock) wrote(r resourcelock.LeaderElectionRecord, err error) {
-	l.heard(err)
+func (l lock) noteLeaseWrite(r resourcelock.LeaderElectionRecord, err error) {
+	l.noteAPIAnswer(err)
 	if err == nil && r.HolderIdentity == l.Identity() {
 		l.term.leads.Store(true)
 	}
 }
 
-// heard tells of an answer of the API server's machine: of those who have no lease to renew, it comes as often.
-func (l lock) heard(err error) {
+// noteAPIAnswer tells of an answer of the API server's machine: of those who have no lease to renew, it comes as often.
+func (l lock) noteAPIAnswer(err error) {
 	if e := l.ends.Load(); err == nil && e != nil {
 		l.reach.Heard(e.own, e.other)
 	}
@@ -151,7 +151,7 @@ type ends struct {
 	atomic.Pointer[struct{ own, other netip.Addr }]
 }
 
-func (e *ends) dial(ctx context.Context, network, address string) (net.Conn, error) {
+func (e *ends) dialNoting(ctx context.Context, network, address string) (net.Conn, error) {
 	c, err := (&net.Dialer{}).DialContext(ctx, network, address)
 	if err != nil {
 		return nil, err
@@ -162,9 +162,10 @@ func (e *ends) dial(ctx context.Context, network, address string) (net.Conn, err
 	return c, nil
 }
 
-// dead says whether a leader's lease may be taken. Two nodes that do not hear each other hold each other for dead: the
-// one that lost the lease to the other so leaves it there until it has heard that one, or it would go to and fro.
-func (l lock) dead(node string) bool {
+// isLeaderDead says whether a leader's lease may be taken. Two nodes that do not hear each other hold each other for
+// dead: the one that lost the lease to the other so leaves it there until it has heard that one, or it would go to and
+// fro.
+func (l lock) isLeaderDead(node string) bool {
 	if taker := l.taker.Load(); taker != nil {
 		if l.reach.Silent(*taker) {
 			return false
@@ -180,8 +181,8 @@ type election struct {
 	who   Candidate
 }
 
-// stand is one candidacy: until the lease is lost or given up, or there is a reason to ask for it at once.
-func (e *election) stand(ctx context.Context) error {
+// standForElection is one candidacy: until the lease is lost or given up, or there is a reason to ask for it at once.
+func (e *election) standForElection(ctx context.Context) error {
 	e.leaveToOthers(ctx)
 	cutOff := e.reach.CutOff()
 	standing, stop := context.WithCancel(ctx)
@@ -200,7 +201,7 @@ func (e *election) stand(ctx context.Context) error {
 		return err
 	}
 	ended := make(chan struct{})
-	go func() { defer close(ended); e.watch(standing, stop, elector, cutOff) }()
+	go func() { defer close(ended); e.watchReachability(standing, stop, elector, cutOff) }()
 	elector.Run(standing)
 	stop()
 	<-ended
@@ -221,8 +222,9 @@ func (e *election) leaveToOthers(ctx context.Context) {
 	}
 }
 
-// watch ends a candidacy that began cut off, or not, for reasons of reachability.
-func (e *election) watch(ctx context.Context, stop func(), elector *leaderelection.LeaderElector, wasCutOff bool) {
+// watchReachability ends a candidacy that began cut off, or not, for reasons of reachability.
+func (e *election) watchReachability(ctx context.Context, stop func(), elector *leaderelection.LeaderElector,
+	wasCutOff bool) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -230,7 +232,7 @@ func (e *election) watch(ctx context.Context, stop func(), elector *leaderelecti
 		case <-e.reach.Changed():
 		}
 		cutOff := e.reach.CutOff()
-		if cutOff && !wasCutOff || !elector.IsLeader() && e.lock.dead(elector.GetLeader()) {
+		if cutOff && !wasCutOff || !elector.IsLeader() && e.lock.isLeaderDead(elector.GetLeader()) {
 			stop()
 			return
 		}

@@ -96,7 +96,7 @@ func (seen *nodesSeen) stand(t *testing.T, api *fake.Clientset, identity string)
 	t.Cleanup(func() { cancel(); done.Wait() })
 	done.Go(func() {
 		for ctx.Err() == nil {
-			if err := e.stand(ctx); err != nil {
+			if err := e.standForElection(ctx); err != nil {
 				t.Error(err)
 				return
 			}

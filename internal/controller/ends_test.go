@@ -23,16 +23,16 @@ func TestAnswersAreHeard(t *testing.T) {
 	defer server.Close()
 	reach := &heard{}
 	l := lock{reach: reach, ends: &ends{}}
-	l.heard(nil) // before there is a connection
-	c, err := l.ends.dial(t.Context(), "tcp", server.Addr().String())
+	l.noteAPIAnswer(nil) // before there is a connection
+	c, err := l.ends.dialNoting(t.Context(), "tcp", server.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if l.heard(net.ErrClosed); reach.own.IsValid() {
+	if l.noteAPIAnswer(net.ErrClosed); reach.own.IsValid() {
 		t.Errorf("an error is an answer from %s", reach.machine)
 	}
-	l.heard(nil)
+	l.noteAPIAnswer(nil)
 	if reach.own.String() != "127.0.0.1" || reach.machine.String() != "127.0.0.3" {
 		t.Errorf("heard %s at %s", reach.machine, reach.own)
 	}

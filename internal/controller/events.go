@@ -26,9 +26,9 @@ type posting struct {
 	pulses int // until it is tried again
 }
 
-// post has an Event posted at the next pulse, within a second. Programs that act on a status must not wait for text
-// that only people read, nor share API server and processors with it.
-func (c *Controller) post(e kube.Event) {
+// queueEvent has an Event posted at the next pulse, within a second. Programs that act on a status must not wait for
+// text that only people read, nor share API server and processors with it.
+func (c *Controller) queueEvent(e kube.Event) {
 	c.told = append(c.told, posting{Posting: kube.NewPosting(e, c.now())})
 }
 

@@ -15,7 +15,7 @@ import (
 func newGrown(t testing.TB, nodes int) *big {
 	x := newBig(t.Context(), size{nodes, 10, 50})
 	for i := range 10 * nodes {
-		x.apply(func(w *world.World) []world.Touch { return w.SetPod(furtherPod(i, nodes)) })
+		x.applyChange(func(w *world.World) []world.Touch { return w.SetPod(furtherPod(i, nodes)) })
 	}
 	x.round(func(*world.World) []world.Touch { return nil })
 	x.show()

@@ -68,11 +68,11 @@ func NewMetrics() *Metrics {
 	return m
 }
 
-// resign takes back every gauge but the probes' times: the next leader tells the same of the cluster, and people add up
-// what both controllers tell.
-func (m *Metrics) resign() {
+// resetGauges takes back every gauge but the probes' times: the next leader tells the same of the cluster, and people
+// add up what both controllers tell.
+func (m *Metrics) resetGauges() {
 	m.leader.Set(0)
-	m.forget(nil)
+	m.forgetGone(nil)
 	m.tally = newTally()
 	m.assignments.Reset()
 	m.probes.unreachable.Reset()
@@ -81,15 +81,15 @@ func (m *Metrics) resign() {
 	}
 }
 
-// wrote counts what a write made different. Another controller counts the moves that it takes over before.
-func (m *Metrics) wrote(w *world.World, t target, events []decide.Event, now time.Time) {
+// countWrite counts what a write made different. Another controller counts the moves that it takes over before.
+func (m *Metrics) countWrite(w *world.World, t target, events []decide.Event, now time.Time) {
 	if e := w.EgressIP(t.key); t.kind == world.KindEgressIP && e != nil {
-		m.latencies.wrote(e, now)
+		m.latencies.noteWrite(e, now)
 	}
 	for _, e := range events {
 		if e.Cause != "" {
 			m.moves.WithLabelValues(e.Cause).Inc()
-			m.moved(e)
+			m.countMove(e)
 		}
 	}
 }

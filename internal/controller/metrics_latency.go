@@ -48,12 +48,12 @@ func newLatencies() *latencies {
 // allDecided notes all new decisions.
 func (l *latencies) allDecided(d *egressip.Assigner, now time.Time) {
 	for _, name := range d.Anew() {
-		l.decided(name, d.Last()[name], now)
+		l.noteDecision(name, d.Last()[name], now)
 	}
 }
 
-// decided notes which addresses of an EgressIP go where. One that moves on before it arrived keeps its time.
-func (l *latencies) decided(name string, d egressip.Decision, now time.Time) {
+// noteDecision notes which addresses of an EgressIP go where. One that moves on before it arrived keeps its time.
+func (l *latencies) noteDecision(name string, d egressip.Decision, now time.Time) {
 	for _, e := range d.Events {
 		if !e.IP.IsValid() {
 			continue
@@ -81,8 +81,8 @@ func nodeOf(items []world.Assignment, ip netip.Addr) string {
 	return ""
 }
 
-// wrote notes that an object's status is written.
-func (l *latencies) wrote(e *world.EgressIP, now time.Time) {
+// noteWrite notes that an object's status is written.
+func (l *latencies) noteWrite(e *world.EgressIP, now time.Time) {
 	for _, i := range e.Items {
 		if j := l.underway[claim{e.Name, i.IP}]; j != nil && j.node == i.Node && j.written.IsZero() {
 			j.written = now
@@ -90,8 +90,8 @@ func (l *latencies) wrote(e *world.EgressIP, now time.Time) {
 	}
 }
 
-// held looks which addresses of an EgressIP have arrived.
-func (l *latencies) held(w *world.World, name string, now time.Time) {
+// noteArrivals looks which addresses of an EgressIP have arrived.
+func (l *latencies) noteArrivals(w *world.World, name string, now time.Time) {
 	e := w.EgressIP(name)
 	if e == nil {
 		return
@@ -112,8 +112,8 @@ func (l *latencies) held(w *world.World, name string, now time.Time) {
 	}
 }
 
-// forget drops what is under way for EgressIPs that are no more; with nil, everything.
-func (l *latencies) forget(w *world.World) {
+// forgetGone drops what is under way for EgressIPs that are no more; with nil, everything.
+func (l *latencies) forgetGone(w *world.World) {
 	for c := range l.underway {
 		if w == nil || w.EgressIP(c.egressIP) == nil {
 			delete(l.underway, c)

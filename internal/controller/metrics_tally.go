@@ -26,8 +26,8 @@ func newTally() *tally {
 	return &tally{shares: map[string]share{}, load: map[string]int{}, nodes: map[string]struct{}{}}
 }
 
-// recount begins to count from nothing.
-func (m *Metrics) recount(w *world.World) {
+// resetTally begins to count from nothing.
+func (m *Metrics) resetTally(w *world.World) {
 	m.tally = newTally()
 	m.assignments.Reset()
 	for _, name := range w.Nodes() {
@@ -35,13 +35,13 @@ func (m *Metrics) recount(w *world.World) {
 	}
 }
 
-// decided counts a new decision.
-func (m *Metrics) decided(w *world.World, d *egressip.Assigner, overlapped int) {
+// countDecision counts a new decision.
+func (m *Metrics) countDecision(w *world.World, d *egressip.Assigner, overlapped int) {
 	for _, name := range d.Anew() {
-		m.tally.put(name, shareOf(w.EgressIP(name), d.Last()[name]))
+		m.tally.replaceShare(name, shareOf(w.EgressIP(name), d.Last()[name]))
 	}
 	for name := range m.tally.nodes {
-		m.assigned(w.Node(name), name)
+		m.countAssigned(w.Node(name), name)
 	}
 	clear(m.tally.nodes)
 	m.standingBy.Set(float64(overlapped))
@@ -50,8 +50,8 @@ func (m *Metrics) decided(w *world.World, d *egressip.Assigner, overlapped int) 
 	m.conflicts.Set(float64(m.tally.sum.conflicts))
 }
 
-// assigned tells of an egress node, or one that has addresses, how many it has.
-func (m *Metrics) assigned(n *world.Node, name string) {
+// countAssigned tells of an egress node, or one that has addresses, how many it has.
+func (m *Metrics) countAssigned(n *world.Node, name string) {
 	labelled := false
 	if n != nil {
 		_, labelled = n.Labels[egressip.AssignableLabel]
@@ -80,16 +80,16 @@ func shareOf(e *world.EgressIP, d egressip.Decision) share {
 	return s
 }
 
-// put replaces what an EgressIP adds.
-func (t *tally) put(name string, now share) {
-	t.add(t.shares[name], -1)
-	t.add(now, 1)
+// replaceShare replaces what an EgressIP adds.
+func (t *tally) replaceShare(name string, now share) {
+	t.addShare(t.shares[name], -1)
+	t.addShare(now, 1)
 	if t.shares[name] = now; now.addresses == 0 && now.lacking == 0 {
 		delete(t.shares, name)
 	}
 }
 
-func (t *tally) add(s share, n int) {
+func (t *tally) addShare(s share, n int) {
 	for _, i := range s.items {
 		t.nodes[i.Node] = struct{}{}
 		if t.load[i.Node] += n; t.load[i.Node] == 0 {

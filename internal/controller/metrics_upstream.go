@@ -25,8 +25,8 @@ func newUpstream() *upstream {
 	}
 }
 
-// moved counts an egress IP that left a node.
-func (u *upstream) moved(e decide.Event) {
+// countMove counts an egress IP that left a node.
+func (u *upstream) countMove(e decide.Event) {
 	if e.Reason == egressip.EventMoved {
 		u.rebalanced.Inc()
 	}

@@ -67,10 +67,10 @@ type result struct {
 }
 
 func newOutbox(ctx context.Context, results chan<- result) *outbox {
-	return &outbox{ctx: ctx, results: results, later: later, letters: map[target]*letter{}}
+	return &outbox{ctx: ctx, results: results, later: runLater, letters: map[target]*letter{}}
 }
 
-func later(after time.Duration, do func()) {
+func runLater(after time.Duration, do func()) {
 	if after == 0 {
 		go do()
 	} else {
@@ -78,8 +78,8 @@ func later(after time.Duration, do func()) {
 	}
 }
 
-// settle notes that an object is as it should be, and says whether no write of it is under way.
-func (o *outbox) settle(t target, now time.Time) bool {
+// noteSettled notes that an object is as it should be, and says whether no write of it is under way.
+func (o *outbox) noteSettled(t target, now time.Time) bool {
 	l := o.letters[t]
 	switch {
 	case l == nil:
@@ -94,32 +94,32 @@ func (o *outbox) settle(t target, now time.Time) bool {
 	return true
 }
 
-// shown notes that the API shows a new version of an object that is not what it should be. If it was that, somebody
+// noteShown notes that the API shows a new version of an object that is not what it should be. If it was that, somebody
 // else wrote it.
-func (o *outbox) shown(t target) {
-	if l := o.letter(t); l.settled {
+func (o *outbox) noteShown(t target) {
+	if l := o.letterFor(t); l.settled {
 		l.heals = true
 	}
 }
 
-// decided notes that an object should be something else than before: a write of that heals nothing.
-func (o *outbox) decided(t target) {
-	l := o.letter(t)
+// noteDecided notes that an object should be something else than before: a write of that heals nothing.
+func (o *outbox) noteDecided(t target) {
+	l := o.letterFor(t)
 	l.settled, l.heals = false, false
 }
 
-// letter is that of an object; a new one is of an object that was as it should be.
-func (o *outbox) letter(t target) *letter {
+// letterFor is that of an object; a new one is of an object that was as it should be.
+func (o *outbox) letterFor(t target) *letter {
 	if o.letters[t] == nil {
 		o.letters[t] = &letter{settled: true}
 	}
 	return o.letters[t]
 }
 
-// write sends an object that was seen at w's version, unless that must wait: then a later result, or a later version,
-// calls for it again. It says whether it did.
-func (o *outbox) write(t target, w *kube.Write, now time.Time, send func(context.Context) (string, error)) bool {
-	l := o.letter(t)
+// writeObject sends an object that was seen at w's version, unless that must wait: then a later result, or a later
+// version, calls for it again. It says whether it did.
+func (o *outbox) writeObject(t target, w *kube.Write, now time.Time, send func(context.Context) (string, error)) bool {
+	l := o.letterFor(t)
 	if l.busy || l.written != "" && kube.Older(w.Version, l.written) {
 		return false
 	}
@@ -132,19 +132,19 @@ func (o *outbox) write(t target, w *kube.Write, now time.Time, send func(context
 	}
 	switch {
 	case wait > 0:
-		o.wake(t, l, wait)
+		o.scheduleWake(t, l, wait)
 		return false
 	case !o.hasRoom(w.Urgent):
-		o.queue(t, l, w.Urgent)
+		o.queueWrite(t, l, w.Urgent)
 		return false
 	}
 	if l.heals {
 		l.rewrites.Rewritten(now)
 	}
-	l.busy, l.settled, l.heals, l.next, l.sent = true, false, false, now.Add(backoff(l.attempts)), now
+	l.busy, l.settled, l.heals, l.next, l.sent = true, false, false, now.Add(retryPause(l.attempts)), now
 	l.attempts++
 	o.writing++
-	o.later(0, func() { o.deliver(t, send) })
+	o.later(0, func() { o.deliverWrite(t, send) })
 	return true
 }
 
@@ -157,7 +157,7 @@ func (o *outbox) hasRoom(urgent bool) bool {
 	return o.writing < parallelWords || urgent && o.writing < parallelWrites
 }
 
-func (o *outbox) queue(t target, l *letter, urgent bool) {
+func (o *outbox) queueWrite(t target, l *letter, urgent bool) {
 	switch {
 	case urgent && !l.isUrgent:
 		o.urgent, l.isUrgent = append(o.urgent, t), true
@@ -166,8 +166,8 @@ func (o *outbox) queue(t target, l *letter, urgent bool) {
 	}
 }
 
-// next takes an object from the queues whose write has room now, the most urgent first.
-func (o *outbox) next() (t target, is bool) {
+// nextQueued takes an object from the queues whose write has room now, the most urgent first.
+func (o *outbox) nextQueued() (t target, is bool) {
 	switch {
 	case len(o.urgent) > 0 && o.hasRoom(true):
 		t, o.urgent = o.urgent[0], o.urgent[1:]
@@ -181,29 +181,29 @@ func (o *outbox) next() (t target, is bool) {
 	return t, true
 }
 
-func (o *outbox) deliver(t target, send func(context.Context) (string, error)) {
+func (o *outbox) deliverWrite(t target, send func(context.Context) (string, error)) {
 	ctx, cancel := context.WithTimeout(o.ctx, writeTimeout)
 	version, err := send(ctx)
 	cancel()
-	o.report(result{ctx: o.ctx, target: t, version: version, err: err})
+	o.reportResult(result{ctx: o.ctx, target: t, version: version, err: err})
 }
 
-func (o *outbox) report(r result) {
+func (o *outbox) reportResult(r result) {
 	select {
 	case o.results <- r:
 	case <-o.ctx.Done():
 	}
 }
 
-func (o *outbox) wake(t target, l *letter, after time.Duration) {
+func (o *outbox) scheduleWake(t target, l *letter, after time.Duration) {
 	if !l.waking {
 		l.waking = true
-		o.later(after, func() { o.report(result{ctx: o.ctx, target: t, woken: true}) })
+		o.later(after, func() { o.reportResult(result{ctx: o.ctx, target: t, woken: true}) })
 	}
 }
 
-// ended takes a result. It says whether it is of this term.
-func (o *outbox) ended(r result) bool {
+// takeResult takes a result. It says whether it is of this term.
+func (o *outbox) takeResult(r result) bool {
 	l := o.letters[r.target]
 	if r.ctx != o.ctx || l == nil {
 		return false
@@ -227,7 +227,7 @@ func (o *outbox) forgetWritten() {
 	}
 }
 
-// backoff is the pause after the write that follows so many others.
-func backoff(attempts int) time.Duration {
+// retryPause is the pause after the write that follows so many others.
+func retryPause(attempts int) time.Duration {
 	return min(firstBackoff<<min(attempts, 16), lastBackoff)
 }

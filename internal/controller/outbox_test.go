@@ -25,7 +25,7 @@ func TestMovesPassWords(t *testing.T) {
 			return "2", nil
 		}
 		write := func(key string, urgent bool) bool {
-			return o.write(target{key: key}, &kube.Write{Version: "1", Urgent: urgent}, time.Now(), send)
+			return o.writeObject(target{key: key}, &kube.Write{Version: "1", Urgent: urgent}, time.Now(), send)
 		}
 		for i := range 1000 {
 			write(fmt.Sprint("words", i), false)
@@ -46,8 +46,8 @@ func TestMovesPassWords(t *testing.T) {
 			t.Error("words that became a move wait among words")
 		}
 		goOn <- struct{}{}
-		o.ended(<-results)
-		if next, is := o.next(); !is || next.key != "move15" {
+		o.takeResult(<-results)
+		if next, is := o.nextQueued(); !is || next.key != "move15" {
 			t.Errorf("after a write comes %q, want a move", next.key)
 		}
 		close(goOn)

@@ -53,40 +53,40 @@ func (c *Controller) Led(ctx context.Context, node string) {
 	}
 }
 
-func (c *Controller) reached(change probe.Change) {
+func (c *Controller) takeReachability(change probe.Change) {
 	c.log.Info("reachability of a node", "node", change.Node, "unreachable", change.Why,
 		"not answering", change.NotAnswering, "silent", change.Silent.Round(time.Millisecond))
 	if c.reach.probed[change.Node] = change.Why; change.Why == "" {
 		delete(c.reach.probed, change.Node)
 	}
-	c.apply(kube.Change(func(w *world.World) []world.Touch {
+	c.applyChange(kube.Change(func(w *world.World) []world.Touch {
 		return append(c.setUnreachable(w, change.Node), w.SetNotAnswering(change.Node, change.NotAnswering)...)
 	}))
 }
 
-// follow tells the prober which nodes to probe, when they have become others.
-func (c *Controller) follow() {
+// followTargets tells the prober which nodes to probe, when they have become others.
+func (c *Controller) followTargets() {
 	if c.prober == nil || !c.strayed {
 		return
 	}
 	c.strayed = false
-	t, beside := targets(c.world, c.self, c.leader), c.besideNodes()
+	t, beside := probeTargets(c.world, c.self, c.leader), c.besideNodes()
 	if !slices.EqualFunc(t, c.followed, sameTarget) || !reflect.DeepEqual(beside, c.beside) {
-		c.doubt(t)
+		c.doubtNewTargets(t)
 		c.followed, c.beside = t, beside
 		c.prober.Follow(t, beside)
 	}
 }
 
-// doubt takes nodes that were not probed before for not answering: a decision does not wait for the first change that
-// the prober tells of.
-func (c *Controller) doubt(all []probe.Target) {
+// doubtNewTargets takes nodes that were not probed before for not answering: a decision does not wait for the first
+// change that the prober tells of.
+func (c *Controller) doubtNewTargets(all []probe.Target) {
 	if c.world.Config.ReachabilityTimeout == 0 {
 		return // none comes
 	}
 	for _, t := range all {
 		if !slices.ContainsFunc(c.followed, func(old probe.Target) bool { return sameTarget(old, t) }) {
-			c.apply(kube.Change(func(w *world.World) []world.Touch { return w.SetNotAnswering(t.Node, true) }))
+			c.applyChange(kube.Change(func(w *world.World) []world.Touch { return w.SetNotAnswering(t.Node, true) }))
 		}
 	}
 }
@@ -119,10 +119,10 @@ func primaryAddrs(n *world.Node) []netip.Addr {
 	return out
 }
 
-// targets are the nodes to probe: egress nodes, hosts of EgressServices, those that were found unreachable, the
+// probeTargets are the nodes to probe: egress nodes, hosts of EgressServices, those that were found unreachable, the
 // leader's for those that stand by, and others until there are enough witnesses. A node that can be the host of an
 // EgressService is probed once it is: each can, where there is no selector.
-func targets(w *world.World, self, leader string) []probe.Target {
+func probeTargets(w *world.World, self, leader string) []probe.Target {
 	var out []probe.Target
 	var rest []*world.Node // the first that can be witnesses
 	others, hosts := 0, serviceHosts(w)
@@ -195,11 +195,11 @@ func newProbeMetrics() probeMetrics {
 // showUnreachable shows of each node why it is unreachable. Only the leader shows it.
 func (m *Metrics) showUnreachable(w *world.World) {
 	for _, name := range w.Nodes() {
-		m.probes.show(name, w.Unreachable(name))
+		m.probes.showUnreachable(name, w.Unreachable(name))
 	}
 }
 
-func (m *probeMetrics) show(node string, why world.Unreachability) {
+func (m *probeMetrics) showUnreachable(node string, why world.Unreachability) {
 	m.unreachable.DeletePartialMatch(prometheus.Labels{"node": node})
 	if why != "" {
 		m.unreachable.WithLabelValues(node, string(why)).Set(1)

@@ -46,7 +46,7 @@ func TestTargets(t *testing.T) {
 		{"e", "e", "a e b c"},
 	} {
 		var names []string
-		for _, x := range targets(w, c.self, c.leader) {
+		for _, x := range probeTargets(w, c.self, c.leader) {
 			names = append(names, x.Node)
 		}
 		if have := strings.Join(names, " "); have != c.want {
@@ -59,7 +59,7 @@ func TestTargets(t *testing.T) {
 	w.SetEgressService(host)
 	w.SetUnreachable("c", world.NodeUnreachable)
 	var names []string
-	for _, x := range targets(w, "a", "") {
+	for _, x := range probeTargets(w, "a", "") {
 		names = append(names, x.Node)
 	}
 	if have := strings.Join(names, " "); have != "a c d e" {
@@ -69,7 +69,7 @@ func TestTargets(t *testing.T) {
 		&world.Node{Name: "f"})
 	new := egressNode("g")
 	many.SetNode(new) // without subnets
-	if have := targets(many, "a", "b"); len(have) != 5 {
+	if have := probeTargets(many, "a", "b"); len(have) != 5 {
 		t.Errorf("have %v", have)
 	}
 }
@@ -79,7 +79,7 @@ func TestManagementAddresses(t *testing.T) {
 	n := egressNode("a")
 	w := cluster(t, n)
 	n.Subnets = append(n.Subnets, netip.MustParsePrefix("fd00:10:244:1::/64"))
-	have := targets(w, "", "")[0].Addrs
+	have := probeTargets(w, "", "")[0].Addrs
 	if len(have) != 2 || have[0] != netip.MustParseAddr("10.244.1.2") ||
 		have[1] != netip.MustParseAddr("fd00:10:244:1::2") {
 		t.Errorf("have %v", have)
@@ -106,13 +106,13 @@ func TestNewTargetsAreNotAnswering(t *testing.T) {
 		}
 		return names
 	}
-	follow := func() { c.strayed = true; c.follow() }
+	follow := func() { c.strayed = true; c.followTargets() }
 	follow()
 	if have := notAnswering(); have != "ab" || len(*prober) != 2 {
 		t.Errorf("not answering are %q, followed %v", have, *prober)
 	}
-	c.reached(probe.Change{Node: "a"})
-	c.reached(probe.Change{Node: "b", Why: world.NodeUnreachable})
+	c.takeReachability(probe.Change{Node: "a"})
+	c.takeReachability(probe.Change{Node: "b", Why: world.NodeUnreachable})
 	follow()
 	if have := notAnswering(); have != "" {
 		t.Errorf("not answering are %q after all have been told of", have)
@@ -150,7 +150,7 @@ func TestDoubtEnds(t *testing.T) {
 	}
 	c := New(w.Config, nil, nil, NewMetrics(), slog.New(slog.DiscardHandler))
 	c.world, c.source = w, noSource{}
-	follow := func() { c.strayed = true; c.follow() }
+	follow := func() { c.strayed = true; c.followTargets() }
 	prober := c.Probe("b", 0, probe.Files{}, nil)
 	at("a", "127.1.1.0/24", "")
 	at("b", "127.1.2.0/24", "")
@@ -177,7 +177,7 @@ func TestDoubtEnds(t *testing.T) {
 		for late := time.After(20 * time.Second); w.NotAnswering("a"); {
 			select {
 			case change := <-c.found:
-				c.reached(change)
+				c.takeReachability(change)
 			case <-late:
 				t.Fatalf("%s: a answers, and stays in doubt", step.name)
 			}

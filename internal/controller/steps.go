@@ -40,20 +40,20 @@ func NewSteps(s Surroundings) *Steps {
 func (s *Steps) Lead() {
 	ctx, stop := context.WithCancel(context.Background())
 	s.stop = stop
-	s.c.begin(ctx)
+	s.c.beginTerm(ctx)
 }
 
 // Resign ends the term.
 func (s *Steps) Resign() {
 	s.stop()
-	s.c.end()
+	s.c.endTerm()
 }
 
 // Led takes in on which node the controller is that leads.
 func (s *Steps) Led(node string) { s.c.leader, s.c.strayed = node, true }
 
 // Found takes in what has become of a node that is probed.
-func (s *Steps) Found(change probe.Change) { s.c.reached(change) }
+func (s *Steps) Found(change probe.Change) { s.c.takeReachability(change) }
 
 // AgentFound takes in that an agent was found dead, or alive again.
 func (s *Steps) AgentFound(change probe.AgentChange) { s.c.agentFound(change) }
@@ -61,11 +61,11 @@ func (s *Steps) AgentFound(change probe.AgentChange) { s.c.agentFound(change) }
 // Step takes in what has come, and decides if that is due. It returns when to step again though nothing comes; zero:
 // not.
 func (s *Steps) Step() (again time.Time) {
-	s.c.drain()
+	s.c.drainChanges()
 	for len(s.c.results) > 0 {
-		s.c.ended(<-s.c.results)
+		s.c.takeResult(<-s.c.results)
 	}
-	s.c.follow()
+	s.c.followTargets()
 	now := s.c.now()
 	if wait := s.c.decideWhenDue(now); wait > 0 {
 		again = now.Add(wait)

@@ -21,10 +21,10 @@ func TestTargetsCostWhatIsProbed(t *testing.T) {
 			n.Ready = true
 			w.SetNode(n)
 		}
-		if have := fmt.Sprint(len(targets(w, "n9", ""))); have != "5" {
+		if have := fmt.Sprint(len(probeTargets(w, "n9", ""))); have != "5" {
 			t.Errorf("%s of %d nodes are probed, want the 5 egress nodes", have, nodes)
 		}
-		return testing.AllocsPerRun(5, func() { targets(w, "n9", "") })
+		return testing.AllocsPerRun(5, func() { probeTargets(w, "n9", "") })
 	}
 	if few, many := made(50), made(1000); many > 2*few {
 		t.Errorf("%v allocations for 1,000 nodes, and %v for 50", many, few)

@@ -25,15 +25,15 @@ const (
 // object that takes over.
 func FallsBack(before []world.Condition, now world.Condition) []Event {
 	old := Condition(before, ConditionFallback)
-	fallen := old.Status == "True" && (asks(old) == asks(now) || ofOthers(now))
+	fallen := old.Status == "True" && (requestedReason(old) == requestedReason(now) || ofOthers(now))
 	if now.Status != "True" || old.Status == "" || fallen {
 		return nil
 	}
 	return []Event{{Warning: true, Reason: EventFallback, Message: now.Message}}
 }
 
-// asks is the reason of condition Fallback once all nodes have done what it asks for.
-func asks(c world.Condition) string {
+// requestedReason is the reason of condition Fallback once all nodes have done what it asks for.
+func requestedReason(c world.Condition) string {
 	if c.Reason == ReasonWaitingForNode {
 		return ReasonDrop
 	}

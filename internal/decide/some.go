@@ -9,12 +9,12 @@ import (
 const MostNamed = 5
 
 // Some is a list for people.
-func Some(list []string) string { return some(list, ", ") }
+func Some(list []string) string { return joinSome(list, ", ") }
 
 // SomeTexts is a list of texts that have commas themselves.
-func SomeTexts(list []string) string { return some(list, "; ") }
+func SomeTexts(list []string) string { return joinSome(list, "; ") }
 
-func some(list []string, separator string) string {
+func joinSome(list []string, separator string) string {
 	return someOf(list[:min(len(list), MostNamed)], len(list), separator)
 }
 

@@ -23,7 +23,7 @@ func Everything() Set {
 func Of(prefixes ...netip.Prefix) Set {
 	sorted := Set{}
 	for _, p := range prefixes {
-		if p = canonical(p); p.IsValid() {
+		if p = canonicalPrefix(p); p.IsValid() {
 			sorted = append(sorted, p)
 		}
 	}
@@ -33,22 +33,22 @@ func Of(prefixes ...netip.Prefix) Set {
 	out := sorted[:0]
 	for _, p := range sorted { // of two that overlap the one that comes first contains the other
 		if n := len(out); n == 0 || !out[n-1].Overlaps(p) {
-			out = merged(append(out, p))
+			out = mergeHalves(append(out, p))
 		}
 	}
 	return out
 }
 
-// canonical has no bits set beyond its length; IPv4-mapped IPv6 prefixes are IPv4's.
-func canonical(p netip.Prefix) netip.Prefix {
+// canonicalPrefix has no bits set beyond its length; IPv4-mapped IPv6 prefixes are IPv4's.
+func canonicalPrefix(p netip.Prefix) netip.Prefix {
 	if p.Addr().Is4In6() && p.Bits() >= 96 {
 		p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
 	}
 	return p.Masked()
 }
 
-// merged puts one prefix in place of the last two while they are its halves.
-func merged(s Set) Set {
+// mergeHalves puts one prefix in place of the last two while they are its halves.
+func mergeHalves(s Set) Set {
 	for len(s) > 1 {
 		a, b := s[len(s)-2], s[len(s)-1]
 		whole := netip.PrefixFrom(a.Addr(), a.Bits()-1).Masked()
@@ -100,25 +100,26 @@ func (s Set) Union(o Set) Set { return Of(slices.Concat(s, o)...) }
 func (s Set) Without(o Set) Set {
 	left := Set{}
 	for _, p := range s {
-		left = o.rest(p, left)
+		left = o.appendUncovered(p, left)
 	}
 	return left
 }
 
-// rest adds to a list what a prefix has that the set has not: the prefix, or what is so of its halves, in order.
-func (s Set) rest(p netip.Prefix, list Set) Set {
+// appendUncovered adds to a list what a prefix has that the set has not: the prefix, or what is so of its halves, in
+// order.
+func (s Set) appendUncovered(p netip.Prefix, list Set) Set {
 	switch {
 	case s.Covers(p):
 		return list
-	case !s.overlaps(p):
+	case !s.overlapsPrefix(p):
 		return append(list, p)
 	}
 	lower := netip.PrefixFrom(p.Addr(), p.Bits()+1) // p is no single address: the set has a part of it
-	return s.rest(Upper(lower), s.rest(lower, list))
+	return s.appendUncovered(Upper(lower), s.appendUncovered(lower, list))
 }
 
-// overlaps says whether any address of a prefix is the set's.
-func (s Set) overlaps(p netip.Prefix) bool {
+// overlapsPrefix says whether any address of a prefix is the set's.
+func (s Set) overlapsPrefix(p netip.Prefix) bool {
 	i, _ := slices.BinarySearchFunc(s, p.Addr(), func(o netip.Prefix, a netip.Addr) int { return o.Addr().Compare(a) })
 	return i < len(s) && s[i].Overlaps(p) || i > 0 && s[i-1].Overlaps(p)
 }

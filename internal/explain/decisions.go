@@ -24,8 +24,8 @@ const (
 	mostOthers   = 8
 )
 
-// decisions are the objects that decide about such packets, and those that might and do not.
-func (a Answer) decisions() string {
+// describeDecisions are the objects that decide about such packets, and those that might and do not.
+func (a Answer) describeDecisions() string {
 	if a.staysInside() {
 		return "nobody: it stays in the cluster, and egress addresses concern what leaves it\n"
 	}
@@ -35,17 +35,17 @@ func (a Answer) decisions() string {
 	var out strings.Builder
 	claims, unserved := w.Wanted(a.Pod, w.PrimaryNetwork(a.Pod.Namespace), d.family)
 	for _, c := range claims {
-		out.WriteString(d.claim(c))
+		out.WriteString(d.describeClaim(c))
 	}
-	for _, s := range d.standbys(unserved) {
-		out.WriteString(d.standby(s))
+	for _, s := range d.allStandbys(unserved) {
+		out.WriteString(d.describeStandby(s))
 	}
-	out.WriteString(d.inactive(claims) + d.withoutFamily())
+	out.WriteString(d.inactiveServices(claims) + d.withoutFamily())
 	if out.Len() == 0 {
 		out.WriteString("nobody: no EgressIP selects the pod, and it is behind no Service with an EgressService; it " +
 			"leaves with its node's address\n")
 	}
-	return out.String() + d.unselecting()
+	return out.String() + d.unselectingEgressIPs()
 }
 
 // decision is what is asked: about a pod's packets to an address.
@@ -59,37 +59,37 @@ type decision struct {
 	doubtful bool
 }
 
-// claim says what an object with a claim to the pod's packets does with this one.
-func (d decision) claim(c world.Claim) string {
+// describeClaim says what an object with a claim to the pod's packets does with this one.
+func (d decision) describeClaim(c world.Claim) string {
 	to := d.w.Destinations(c.By.Name, d.family)
 	isMeant := func(a netip.Addr) bool { return to.Contains(a) }
 	says := "decides"
 	switch {
 	case c.By.Kind == ref.EgressIP && !d.w.EgressIP(c.By.Name).TrafficUnknown &&
-		!slices.ContainsFunc(d.destinations(), isMeant):
+		!slices.ContainsFunc(d.leavingDestinations(), isMeant):
 		says = "does not decide: it does so to " + someOf(to) + " alone"
 	case d.doubtful, d.isSource(c.By):
 	case d.isDroppedBy(c.By):
 		says = "decides, and has it dropped"
 	case !d.isHeld(c.By):
 		says = "does not decide yet: no node says that it holds an address of it"
-	case len(d.left()) == 0:
+	case len(d.outsideEnds()) == 0:
 		says = "would decide, but the packet is dropped by others, see the way"
 	default:
 		says = "does not decide: its addresses are not for packets to " + d.to.String() + ", see the way"
 	}
-	return d.object(c.By, says)
+	return d.describeObject(c.By, says)
 }
 
-// left are the ends outside.
-func (d decision) left() []trace.End {
+// outsideEnds are the ends outside.
+func (d decision) outsideEnds() []trace.End {
 	return slices.DeleteFunc(slices.Clone(d.ends), func(e trace.End) bool { return e.Kind != trace.Outside })
 }
 
-// destinations are those with which the packet leaves: a Service's address is translated before.
-func (d decision) destinations() []netip.Addr {
+// leavingDestinations are those with which the packet leaves: a Service's address is translated before.
+func (d decision) leavingDestinations() []netip.Addr {
 	var out []netip.Addr
-	for _, e := range d.left() {
+	for _, e := range d.outsideEnds() {
 		out = append(out, e.Dst)
 	}
 	if len(out) == 0 {
@@ -101,7 +101,7 @@ func (d decision) destinations() []netip.Addr {
 // isSource says whether any packet that leaves does so as the object says.
 func (d decision) isSource(o ref.Object) bool {
 	p := d.w.PlacementOf(o.Key())
-	return slices.ContainsFunc(d.left(), func(e trace.End) bool {
+	return slices.ContainsFunc(d.outsideEnds(), func(e trace.End) bool {
 		return slices.ContainsFunc(p.Items, func(a world.Assignment) bool { return a.IP == e.Src }) ||
 			slices.ContainsFunc(p.Leaving, func(l world.Leaving) bool { return l.IP == e.Src })
 	})
@@ -123,35 +123,35 @@ func (d decision) isHeld(o ref.Object) bool {
 	})
 }
 
-// standbys are all that have no claim: EgressIPs, and EgressServices that keep each other from one.
-func (d decision) standbys(unserved []world.Standby) []world.Standby {
+// allStandbys are all that have no claim: EgressIPs, and EgressServices that keep each other from one.
+func (d decision) allStandbys(unserved []world.Standby) []world.Standby {
 	services := slices.DeleteFunc(d.w.Standbys(d.pod, d.family), func(s world.Standby) bool {
 		return s.By.Kind != ref.EgressService
 	})
 	return append(services, unserved...)
 }
 
-func (d decision) standby(s world.Standby) string {
+func (d decision) describeStandby(s world.Standby) string {
 	switch {
 	case len(s.For) == 0 && s.By.Kind == ref.EgressIP && len(d.w.Destinations(s.By.Name, d.family)) == 0:
-		return d.object(s.By, "selects the pod, and does not decide: it has no networks of IP"+d.family.String())
+		return d.describeObject(s.By, "selects the pod, and does not decide: it has no networks of IP"+d.family.String())
 	case len(s.For) == 0:
-		return d.object(s.By, "selects the pod, and does not decide: no node has an address of it")
+		return d.describeObject(s.By, "selects the pod, and does not decide: no node has an address of it")
 	}
 	names := make([]string, len(s.For))
 	for i, c := range s.For {
 		names[i] = c.By.String()
 	}
-	return d.object(s.By, "stands by for "+strings.Join(names, ", "))
+	return d.describeObject(s.By, "stands by for "+strings.Join(names, ", "))
 }
 
-// inactive are the EgressServices that have the pod as an endpoint, and give it nothing.
-func (d decision) inactive(claims []world.Claim) string {
+// inactiveServices are the EgressServices that have the pod as an endpoint, and give it nothing.
+func (d decision) inactiveServices(claims []world.Claim) string {
 	var out strings.Builder
 	for _, s := range d.w.EgressServicesOf(d.pod, d.family) {
 		o := ref.Of(ref.EgressService, s.Key())
 		if !slices.Contains(claims, world.Claim{By: o}) && !d.w.EgressServiceActive(s.Key(), d.family) {
-			out.WriteString(d.object(o, "has the pod, and does not decide: nothing is configured for it"))
+			out.WriteString(d.describeObject(o, "has the pod, and does not decide: nothing is configured for it"))
 		}
 	}
 	return out.String()
@@ -162,15 +162,15 @@ func (d decision) withoutFamily() string {
 	var out strings.Builder
 	for _, e := range d.w.Selecting(d.pod) {
 		if !e.Asks(d.family) {
-			out.WriteString(d.object(ref.Of(ref.EgressIP, e.Name), "selects the pod, and asks for no address of IP"+
-				d.family.String()))
+			out.WriteString(d.describeObject(ref.Of(ref.EgressIP, e.Name),
+				"selects the pod, and asks for no address of IP"+d.family.String()))
 		}
 	}
 	return out.String()
 }
 
-// unselecting are the EgressIPs that select other pods of the pod's namespace.
-func (d decision) unselecting() string {
+// unselectingEgressIPs are the EgressIPs that select other pods of the pod's namespace.
+func (d decision) unselectingEgressIPs() string {
 	namespace := d.w.Namespace(d.pod.Namespace)
 	if namespace == nil {
 		return ""
@@ -180,7 +180,7 @@ func (d decision) unselecting() string {
 		e := d.w.EgressIP(name)
 		if e.Namespaces.Matches(labels.Set(namespace.Labels)) && !e.Pods.Matches(labels.Set(d.pod.Labels)) {
 			lines = append(lines, fmt.Sprintf("EgressIP/%s does not select the pod: its podSelector is %s\n", name,
-				plain(e.Pods.String())))
+				plainText(e.Pods.String())))
 		}
 	}
 	if more := len(lines) - mostOthers; more > 0 {
@@ -189,18 +189,18 @@ func (d decision) unselecting() string {
 	return strings.Join(lines, "")
 }
 
-// object is one object with what it does, its addresses and its conditions.
-func (d decision) object(o ref.Object, says string) string {
+// describeObject is one object with what it does, its addresses and its conditions.
+func (d decision) describeObject(o ref.Object, says string) string {
 	lines := []string{o.String() + " " + says}
 	if p := d.w.PlacementOf(o.Key()); p != nil {
-		lines = append(lines, d.addresses(o, p)...)
+		lines = append(lines, d.describeAddresses(o, p)...)
 	}
-	return strings.Join(append(lines, faults(conditions(d.w, o))...), "\n") + "\n"
+	return strings.Join(append(lines, faultyConditions(conditionsOf(d.w, o))...), "\n") + "\n"
 }
 
-// faults are the conditions that say that something is not as it should be. A line that repeats the line above it is
-// left out.
-func faults(conditions []world.Condition) []string {
+// faultyConditions are the conditions that say that something is not as it should be. A line that repeats the line
+// above it is left out.
+func faultyConditions(conditions []world.Condition) []string {
 	bad := map[string]string{decide.ConditionFallback: "True", conditionOverlapped: "True"} // others: all but True
 	var lines []string
 	before := ""
@@ -212,39 +212,39 @@ func faults(conditions []world.Condition) []string {
 		if c.Message != before {
 			line += ": " + c.Message
 		}
-		lines, before = append(lines, "  "+plain(line)), c.Message
+		lines, before = append(lines, "  "+plainText(line)), c.Message
 	}
 	return lines
 }
 
-func conditions(w *world.World, o ref.Object) []world.Condition {
+func conditionsOf(w *world.World, o ref.Object) []world.Condition {
 	if o.Kind == ref.EgressService {
 		return w.EgressService(o.Key()).Conditions
 	}
 	return w.EgressIP(o.Name).Conditions
 }
 
-// addresses are the object's of the packet's family, those that it asks for and those that it has, each with where it
-// is.
-func (d decision) addresses(o ref.Object, p *world.Placement) []string {
+// describeAddresses are the object's of the packet's family, those that it asks for and those that it has, each with
+// where it is.
+func (d decision) describeAddresses(o ref.Object, p *world.Placement) []string {
 	if s := d.w.EgressService(o.Key()); o.Kind == ref.EgressService && s.Host == world.HostAll {
 		return []string{"  each node by its own links"}
 	}
 	var out []string
-	for _, ip := range d.family.OfAddrs(d.asked(o, p)) {
-		out = append(out, "  "+ip.String()+" "+d.at(o, p, ip))
+	for _, ip := range d.family.OfAddrs(d.askedAddresses(o, p)) {
+		out = append(out, "  "+ip.String()+" "+d.describeHolder(o, p, ip))
 	}
 	for _, l := range p.Leaving {
 		if world.FamilyOf(l.IP) == d.family {
-			out = append(out, fmt.Sprintf("  %s was on %s, which lets go of it since %s", l.IP, plain(l.Node),
+			out = append(out, fmt.Sprintf("  %s was on %s, which lets go of it since %s", l.IP, plainText(l.Node),
 				l.Since.UTC().Format(time.RFC3339)))
 		}
 	}
 	return out
 }
 
-// asked are the addresses of the spec, and those of the status.
-func (d decision) asked(o ref.Object, p *world.Placement) []netip.Addr {
+// askedAddresses are the addresses of the spec, and those of the status.
+func (d decision) askedAddresses(o ref.Object, p *world.Placement) []netip.Addr {
 	var ips []netip.Addr
 	if e := d.w.EgressIP(o.Key()); o.Kind == ref.EgressIP {
 		ips = slices.Clone(e.IPs)
@@ -257,7 +257,7 @@ func (d decision) asked(o ref.Object, p *world.Placement) []netip.Addr {
 	return ips
 }
 
-func (d decision) at(o ref.Object, p *world.Placement, ip netip.Addr) string {
+func (d decision) describeHolder(o ref.Object, p *world.Placement, ip netip.Addr) string {
 	node := p.Assignee(ip)
 	switch {
 	case node == "":
@@ -267,13 +267,13 @@ func (d decision) at(o ref.Object, p *world.Placement, ip netip.Addr) string {
 	}
 	text := "on " + node + ", which does not say that it holds it"
 	if problem := d.w.Problem(node, o.Key()); problem != "" {
-		text += ": " + plain(problem)
+		text += ": " + plainText(problem)
 	}
 	return text
 }
 
-// plain is a text of others on a line of a terminal.
-func plain(text string) string { return world.Plain(text, 1024) }
+// plainText is a text of others on a line of a terminal.
+func plainText(text string) string { return world.Plain(text, 1024) }
 
 func someOf[T fmt.Stringer](list []T) string {
 	texts := make([]string, 0, mostNetworks)

@@ -8,8 +8,8 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// doubts are what decides about a pod's packets to the outside, and is known to nodes alone.
-func doubts(w *world.World, pod *world.Pod, f world.Family) []string {
+// listDoubts are what decides about a pod's packets to the outside, and is known to nodes alone.
+func listDoubts(w *world.World, pod *world.Pod, f world.Family) []string {
 	var out []string
 	for _, c := range w.Claims(pod, w.PrimaryNetwork(pod.Namespace), f) {
 		if c.By.Kind == ref.EgressService {
@@ -30,7 +30,7 @@ func Elsewhere(w *world.World, pod *world.Pod, p trace.Packet) []string {
 		if s := w.EgressService(c.By.Key()); c.By.Kind == ref.EgressService && s.Table != (world.RoutingTable{}) &&
 			s.Host != w.Self && s.Host != world.HostAll {
 			out = append(out, fmt.Sprintf("%s routes by table %s of %s, which alone knows where that leads: where it "+
-				"has no route, by the host's own routing", c.By, plain(s.Table.String()), plain(s.Host)))
+				"has no route, by the host's own routing", c.By, plainText(s.Table.String()), plainText(s.Host)))
 		}
 	}
 	return out
@@ -44,7 +44,7 @@ func doubtsOf(s *world.EgressService, o ref.Object) []string {
 	switch {
 	case s.Table != (world.RoutingTable{}):
 		return []string{fmt.Sprintf("%s routes by table %s of hosts, and where that has no route, by hosts' own "+
-			"routes%s", o, plain(s.Table.String()), source)}
+			"routes%s", o, plainText(s.Table.String()), source)}
 	case s.Host == world.HostAll:
 		return []string{fmt.Sprintf("%s routes by hosts' own routes%s", o, source)}
 	}

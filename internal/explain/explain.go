@@ -26,7 +26,7 @@ type Answer struct {
 func Ask(w *world.World, key string, p trace.Packet) (Answer, error) {
 	pod, err := Pod(w, key)
 	if err == nil {
-		err = ready(w, pod)
+		err = checkPod(w, pod)
 	}
 	if err != nil {
 		return Answer{}, err
@@ -39,20 +39,20 @@ func Ask(w *world.World, key string, p trace.Packet) (Answer, error) {
 		return Answer{}, err
 	}
 	a := Answer{Pod: pod, Packet: p, scope: s}
-	plans, err := read(s.plans())
+	plans, err := readPlans(s.plansByNode())
 	if err != nil {
 		return a, err
 	}
 	a.Ends = plans.Walk(p)
 	slices.SortFunc(a.Ends, func(a, b trace.End) int { return strings.Compare(a.String(), b.String()) })
 	if !a.staysInside() {
-		a.Doubts = doubts(w, pod, world.FamilyOf(p.Dst))
+		a.Doubts = listDoubts(w, pod, world.FamilyOf(p.Dst))
 	}
 	return a, nil
 }
 
-// ready says what a pod lacks that has no packets yet, or any longer.
-func ready(w *world.World, pod *world.Pod) error {
+// checkPod says what a pod lacks that has no packets yet, or any longer.
+func checkPod(w *world.World, pod *world.Pod) error {
 	switch {
 	case pod.Completed:
 		return fmt.Errorf("pod %s has ended, and its addresses may be others' by now", pod.Key())
@@ -84,17 +84,17 @@ func (a Answer) Text() string {
 	if len(a.Doubts) == 0 {
 		out.WriteString(trace.Sentences(a.Ends) + "\n")
 	} else {
-		out.WriteString("its nodes alone know where it ends:\n" + indented(strings.Join(a.Doubts, "\n")+"\n"))
+		out.WriteString("its nodes alone know where it ends:\n" + indentLines(strings.Join(a.Doubts, "\n")+"\n"))
 	}
-	out.WriteString("\nWho decides about its source\n" + indented(a.decisions()))
+	out.WriteString("\nWho decides about its source\n" + indentLines(a.describeDecisions()))
 	if len(a.Doubts) == 0 {
-		out.WriteString("\nIts way, as nodes are to have it\n" + indented(Steps(a.Ends)))
+		out.WriteString("\nIts way, as nodes are to have it\n" + indentLines(Steps(a.Ends)))
 	}
-	out.WriteString("\nWhat nodes have\n" + indented(a.proofs()))
+	out.WriteString("\nWhat nodes have\n" + indentLines(a.proofCommands()))
 	return out.String()
 }
 
-func indented(text string) string {
+func indentLines(text string) string {
 	var out strings.Builder
 	for line := range strings.Lines(text) {
 		out.WriteString("  " + line)

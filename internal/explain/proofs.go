@@ -15,8 +15,9 @@ const (
 	agentApp       = "egret-node"
 )
 
-// proofs are the commands that show what nodes have of all this: the pod's, and those that the packet may leave by.
-func (a Answer) proofs() string {
+// proofCommands are the commands that show what nodes have of all this: the pod's, and those that the packet may leave
+// by.
+func (a Answer) proofCommands() string {
 	w, p := a.scope.w, a.Packet
 	agents := agentsOf(w)
 	command := func(node string, args ...string) string {

@@ -39,7 +39,7 @@ func scopeOf(w *world.World, pod *world.Pod, p trace.Packet) (scope, error) {
 	for _, key := range w.Services() {
 		if service := w.Service(key); isFor(w, service, p) {
 			s.services[key] = true
-			endpoints = append(endpoints, s.lead(service)...)
+			endpoints = append(endpoints, s.addService(service)...)
 		}
 	}
 	near := append(nodesAt(w, p.Dst), pod.Node)
@@ -49,7 +49,7 @@ func scopeOf(w *world.World, pod *world.Pod, p trace.Packet) (scope, error) {
 	for a := range s.at {
 		endpoints = append(endpoints, nodesAt(w, a)...)
 	}
-	s.pods, s.near, s.nodes = s.podsAt(), known(w, near), known(w, append(endpoints, near...))
+	s.pods, s.near, s.nodes = s.podsAt(), knownNodes(w, near), knownNodes(w, append(endpoints, near...))
 	if len(s.nodes) > mostNodes {
 		return s, fmt.Errorf("the packet may come to %d nodes, and %d can be followed: ask about the address of one "+
 			"endpoint of its Service", len(s.nodes), mostNodes)
@@ -62,17 +62,17 @@ func nodesAt(w *world.World, a netip.Addr) []string {
 	return slices.Concat(w.NodesAt(a), w.HostsAt(a), ownersOf(w, a))
 }
 
-// known are the nodes that there are, each once.
-func known(w *world.World, names []string) []string {
+// knownNodes are the nodes that there are, each once.
+func knownNodes(w *world.World, names []string) []string {
 	slices.Sort(names)
 	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return w.Node(name) == nil })
 }
 
-// plans are those of the scope's nodes.
-func (s scope) plans() trace.Network {
+// plansByNode are those of the scope's nodes.
+func (s scope) plansByNode() trace.Network {
 	net := trace.Network{}
 	for _, node := range s.nodes {
-		net[node] = s.plan(node)
+		net[node] = s.planOf(node)
 	}
 	return net
 }
@@ -85,8 +85,8 @@ func isFor(w *world.World, s *world.Service, p trace.Packet) bool {
 	})
 }
 
-// lead takes in where a Service leads, and returns the nodes of its endpoints.
-func (s scope) lead(service *world.Service) (nodes []string) {
+// addService takes in where a Service leads, and returns the nodes of its endpoints.
+func (s scope) addService(service *world.Service) (nodes []string) {
 	for _, p := range service.Ports {
 		for _, e := range p.Endpoints {
 			s.at[e.Addr()] = true
@@ -130,9 +130,9 @@ func ownersOf(w *world.World, a netip.Addr) (nodes []string) {
 	return nodes
 }
 
-// plan is what a node must hold of the scope, by what is known here.
-func (s scope) plan(node string) *plan.State {
-	as := s.as(node)
+// planOf is what a node must hold of the scope, by what is known here.
+func (s scope) planOf(node string) *plan.State {
+	as := s.worldOf(node)
 	attached := slices.DeleteFunc(slices.Clone(s.pods), func(key string) bool { return as.Attachment(key) == nil })
 	nodes := s.nodes
 	if !slices.Contains(s.near, node) { // an endpoint's: to others it has nothing to send
@@ -165,9 +165,9 @@ func (s scope) podsAt() []string {
 	return slices.Compact(keys)
 }
 
-// as is the world as a node's agent sees it that waits no longer for those who do not say that they hold an address:
-// it did so for a second.
-func (s scope) as(node string) *world.World {
+// worldOf is the world as a node's agent sees it that waits no longer for those who do not say that they hold an
+// address: it did so for a second.
+func (s scope) worldOf(node string) *world.World {
 	as := s.w.As(node)
 	for _, o := range s.objects {
 		for _, a := range s.w.PlacementOf(o.Key()).Items {

@@ -16,9 +16,9 @@ func Way(w *world.World, own *plan.State, tables trace.Lookup, pod *world.Pod, p
 	if err != nil {
 		return nil, err
 	}
-	net := s.plans()
+	net := s.plansByNode()
 	net[w.Self] = own
-	plans, err := read(net)
+	plans, err := readPlans(net)
 	if err != nil {
 		return nil, err
 	}
@@ -26,7 +26,7 @@ func Way(w *world.World, own *plan.State, tables trace.Lookup, pod *world.Pod, p
 	return plans.Walk(p), nil
 }
 
-func read(net trace.Network) (*trace.Cluster, error) {
+func readPlans(net trace.Network) (*trace.Cluster, error) {
 	plans, err := trace.Read(net)
 	if err != nil {
 		return nil, fmt.Errorf("no trace: this version of Egret does not know all that its plan says, "+

@@ -22,7 +22,7 @@ type Pace struct {
 }
 
 // Wait returns how long the next rewrite has to wait.
-func (p *Pace) Wait(now time.Time) time.Duration { return max(0, p.last.Add(p.pause()).Sub(now)) }
+func (p *Pace) Wait(now time.Time) time.Duration { return max(0, p.last.Add(p.nextPause()).Sub(now)) }
 
 // Rewritten notes a rewrite.
 func (p *Pace) Rewritten(now time.Time) {
@@ -33,10 +33,10 @@ func (p *Pace) Rewritten(now time.Time) {
 }
 
 // Rested reports whether the last rewrite is so long ago that it does not count any more.
-func (p *Pace) Rested(now time.Time) bool { return !now.Before(p.last.Add(p.pause() + LastPause)) }
+func (p *Pace) Rested(now time.Time) bool { return !now.Before(p.last.Add(p.nextPause() + LastPause)) }
 
-// pause is how long the next rewrite keeps from the last one.
-func (p *Pace) pause() time.Duration {
+// nextPause is how long the next rewrite keeps from the last one.
+func (p *Pace) nextPause() time.Duration {
 	if p.count == 0 {
 		return 0
 	}

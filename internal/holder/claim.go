@@ -33,33 +33,33 @@ type requests struct {
 	name  string    // an EgressIP with a claim that waits for an answer
 }
 
-func (r requests) due() bool { return r.name != "" && !r.under }
+func (r requests) isDue() bool { return r.name != "" && !r.under }
 
-// received decides about a claim, or asks the API server first. There is nothing to ask where the status assigns the
-// address to another node or the API server cannot be reached; nor where this node could not be reached, and another
-// one of the cluster has the address now.
-func (m *Machine) received(c Claim) {
+// receiveClaim decides about a claim, or asks the API server first. There is nothing to ask where the status assigns
+// the address to another node or the API server cannot be reached; nor where this node could not be reached, and
+// another one of the cluster has the address now.
+func (m *Machine) receiveClaim(c Claim) {
 	a := m.addresses[c.IP]
-	if a == nil || m.yields[a.address()] != nil || isThisHost(m.facts.View.Host(), c.MAC) {
+	if a == nil || m.yields[a.egressAddress()] != nil || isThisHost(m.facts.View.Host(), c.MAC) {
 		return
 	}
 	switch {
-	case m.facts.APISilent, !m.adopted() && !m.assigned(a.address()):
-		m.yield(a, c.MAC)
+	case m.facts.APISilent, !m.isAdopted() && !m.isAssignedHere(a.egressAddress()):
+		m.yieldAddress(a, c.MAC)
 	case a.rivals[c.MAC] != nil:
-		m.contend(a, c.MAC)
+		m.contendAddress(a, c.MAC)
 	case m.wasAlone() && !m.isNew(a) && nodeAt(m.facts.View, c.MAC) != "":
-		m.yield(a, c.MAC)
+		m.yieldAddress(a, c.MAC)
 	case m.now.Sub(a.confirmed) < confirmedFor:
-		m.contend(a, c.MAC)
+		m.contendAddress(a, c.MAC)
 	case len(a.waiting) < rivalsKept && !slices.Contains(a.waiting, c.MAC):
-		m.wait(a, c)
+		m.awaitAnswer(a, c)
 	}
 }
 
-// wait keeps a claim until the API server has answered. Its watch may bring the answer first, if the other machine is
-// a node.
-func (m *Machine) wait(a *address, c Claim) {
+// awaitAnswer keeps a claim until the API server has answered. Its watch may bring the answer first, if the other
+// machine is a node.
+func (m *Machine) awaitAnswer(a *address, c Claim) {
 	a.waiting = append(a.waiting, c.MAC)
 	if m.requests.name == "" {
 		m.requests.name, m.requests.at = a.EgressIP, m.now
@@ -69,14 +69,14 @@ func (m *Machine) wait(a *address, c Claim) {
 	}
 }
 
-// ask sends what is due to be asked: about one claim, which need not say more than that the API server is there, for
-// then the watch brings the news; and, when it is time to look, about all that this node yields because it could not
-// be asked.
-func (m *Machine) ask(look bool) {
+// sendRequests sends what is due to be asked: about one claim, which need not say more than that the API server is
+// there, for then the watch brings the news; and, when it is time to look, about all that this node yields because it
+// could not be asked.
+func (m *Machine) sendRequests(look bool) {
 	if m.requests.under {
 		return
 	}
-	if m.requests.due() && !m.now.Before(m.requests.at) {
+	if m.requests.isDue() && !m.now.Before(m.requests.at) {
 		m.out.Ask = append(m.out.Ask, m.requests.name)
 	}
 	if look {
@@ -85,10 +85,10 @@ func (m *Machine) ask(look bool) {
 	m.requests.under = len(m.out.Ask) > 0
 }
 
-// answered takes in an answer, or its absence.
-func (m *Machine) answered(x Answer) {
+// takeAnswer takes in an answer, or its absence.
+func (m *Machine) takeAnswer(x Answer) {
 	if x.Err == nil {
-		m.resume(x.Name, x.EgressIP)
+		m.resumeYielded(x.Name, x.EgressIP)
 	}
 	if x.Err == nil && !x.Last {
 		return
@@ -98,20 +98,20 @@ func (m *Machine) answered(x Answer) {
 		waiting := a.waiting
 		a.waiting = nil
 		for _, mac := range waiting {
-			m.decide(a, mac, x.Err == nil)
+			m.decideClaim(a, mac, x.Err == nil)
 		}
 	}
 }
 
-// decide is about a claim that has waited for an answer.
-func (m *Machine) decide(a *address, mac string, answered bool) {
+// decideClaim is about a claim that has waited for an answer.
+func (m *Machine) decideClaim(a *address, mac string, answered bool) {
 	switch {
-	case m.yields[a.address()] != nil, m.adopted() && answered: // the cluster is about to be known
-	case answered && m.assigned(a.address()):
+	case m.yields[a.egressAddress()] != nil, m.isAdopted() && answered: // the cluster is about to be known
+	case answered && m.isAssignedHere(a.egressAddress()):
 		a.confirmed = m.now
-		m.contend(a, mac)
+		m.contendAddress(a, mac)
 	default:
-		m.yield(a, mac)
+		m.yieldAddress(a, mac)
 	}
 }
 

@@ -39,7 +39,7 @@ func (m *Machine) Conflicts() []Conflict {
 	for _, a := range m.addresses {
 		for mac, r := range a.rivals {
 			if !r.mayBeNode || r.last.Sub(r.first) > handover {
-				out = append(out, Conflict{a.address(), mac})
+				out = append(out, Conflict{a.egressAddress(), mac})
 			}
 		}
 	}
@@ -49,26 +49,26 @@ func (m *Machine) Conflicts() []Conflict {
 	return slices.CompactFunc(out, func(a, b Conflict) bool { return a.EgressAddress == b.EgressAddress })
 }
 
-// contend keeps the address and says so.
-func (m *Machine) contend(a *address, mac string) {
+// contendAddress keeps the address and says so.
+func (m *Machine) contendAddress(a *address, mac string) {
 	r := a.rivals[mac]
 	if r == nil {
 		c := Claim{a.Announcement.IP, mac}
 		r = &rival{node: nodeAt(m.facts.View, mac), mayBeNode: mayBeNode(m.facts.View, c), first: m.now}
 		if len(a.rivals) < rivalsKept || r.node != "" {
-			m.remember(a, mac, r)
+			m.rememberRival(a, mac, r)
 		}
 	}
 	r.last = m.now
-	m.defend(a, r)
+	m.defendAddress(a, r)
 }
 
-func (m *Machine) remember(a *address, mac string, r *rival) {
+func (m *Machine) rememberRival(a *address, mac string, r *rival) {
 	if a.rivals == nil {
 		a.rivals = map[string]*rival{}
 	}
 	a.rivals[mac] = r
-	m.warn("another machine says that it has an egress IP of this node",
+	m.addWarning("another machine says that it has an egress IP of this node",
 		"egressIP", a.EgressIP, "ip", a.Announcement.IP, "mac", mac, "node", r.node)
 }
 
@@ -79,13 +79,13 @@ func (m *Machine) lookAtRivals(a *address) {
 			delete(a.rivals, mac)
 			continue
 		}
-		m.defend(a, r)
+		m.defendAddress(a, r)
 	}
 }
 
-// defend announces the address again, not more often than is fair, and asks who else has it; towards a node of the
-// cluster, once after the last claim.
-func (m *Machine) defend(a *address, r *rival) {
+// defendAddress announces the address again, not more often than is fair, and asks who else has it; towards a node of
+// the cluster, once after the last claim.
+func (m *Machine) defendAddress(a *address, r *rival) {
 	pause := defendEvery
 	if r.node != "" {
 		pause = correctEvery

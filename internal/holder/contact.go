@@ -22,15 +22,15 @@ type contact struct {
 	next     netip.Addr // the first to be probed
 }
 
-// meet takes in whether other nodes answer, which is known as soon as the link is gone and as soon as it is back:
-// others may have been given what this node holds, so it asks the link at once. An agent that stood still was cut off,
-// too, and finds claims of then waiting for it.
-func (m *Machine) meet() {
+// updateContact takes in whether other nodes answer, which is known as soon as the link is gone and as soon as it is
+// back: others may have been given what this node holds, so it asks the link at once. An agent that stood still was cut
+// off, too, and finds claims of then waiting for it.
+func (m *Machine) updateContact() {
 	stood := !m.stepped.IsZero() && m.now.Sub(m.stepped) > stoodStill
 	m.stepped = m.now
 	if stood || m.contact.alone && !m.facts.Alone {
 		m.contact.rejoined = m.now
-		m.probe()
+		m.probeHeld()
 	}
 	m.contact.alone = m.facts.Alone
 }
@@ -47,11 +47,11 @@ func (m *Machine) isNew(a *address) bool {
 	return !m.contact.alone && a.since.After(m.contact.rejoined)
 }
 
-// unsure says whether nobody would tell this node that an address is another's by now.
-func (m *Machine) unsure() bool { return m.adopted() || m.facts.APISilent || m.wasAlone() }
+// isUnsure says whether nobody would tell this node that an address is another's by now.
+func (m *Machine) isUnsure() bool { return m.isAdopted() || m.facts.APISilent || m.wasAlone() }
 
-// probe asks for some of what is held, in turn.
-func (m *Machine) probe() {
+// probeHeld asks for some of what is held, in turn.
+func (m *Machine) probeHeld() {
 	ips := slices.SortedFunc(maps.Keys(m.addresses), netip.Addr.Compare)
 	from, _ := slices.BinarySearchFunc(ips, m.contact.next, netip.Addr.Compare)
 	ips = slices.Concat(ips[from:], ips[:from])

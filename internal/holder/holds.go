@@ -13,7 +13,7 @@ type Held struct {
 	Announcement plan.Announcement
 }
 
-func (h Held) address() world.EgressAddress {
+func (h Held) egressAddress() world.EgressAddress {
 	return world.EgressAddress{Object: h.EgressIP, IP: h.Announcement.IP}
 }
 

@@ -9,34 +9,34 @@ import (
 // Ready is the live node that packets for an address of an object are led to, or "": the one that it is assigned to;
 // the one that it is leaving, while its successor gets ready.
 func Ready(v *world.View, object string, ip netip.Addr) string {
-	if node := assigned(v, object, ip, true); node != "" || v.PlacementOf(object).Assignee(ip) == "" {
+	if node := assignedHolder(v, object, ip, true); node != "" || v.PlacementOf(object).Assignee(ip) == "" {
 		return node
 	}
-	return leaving(v, object, ip)
+	return leaderOfLeaving(v, object, ip)
 }
 
 // LastResort is where packets for an address are led when no address of its object has a ready node: to a node that
 // gives it up and has no successor, or to one that does not answer.
 func LastResort(v *world.View, object string, ip netip.Addr) string {
-	if node := leaving(v, object, ip); node != "" && v.PlacementOf(object).HasItems(world.FamilyOf(ip)) {
+	if node := leaderOfLeaving(v, object, ip); node != "" && v.PlacementOf(object).HasItems(world.FamilyOf(ip)) {
 		return node
 	}
-	return assigned(v, object, ip, false)
+	return assignedHolder(v, object, ip, false)
 }
 
-// assigned is the node that an address is assigned to, if it holds it and is alive, or is not; else "". An address that
-// this very node has yielded, while it cannot be told otherwise, is held by another machine.
-func assigned(v *world.View, object string, ip netip.Addr, alive bool) string {
+// assignedHolder is the node that an address is assigned to, if it holds it and is alive, or is not; else "". An
+// address that this very node has yielded, while it cannot be told otherwise, is held by another machine.
+func assignedHolder(v *world.View, object string, ip netip.Addr, alive bool) string {
 	node := v.PlacementOf(object).Assignee(ip)
 	holds := v.Holds(node, object, ip) || node == v.Self && v.Yielded(object, ip) != nil
-	if to := instead(v, object, node, ip); holds && v.Alive(node) == alive && mayLead(v, to) {
+	if to := alternativeHolder(v, object, node, ip); holds && v.Alive(node) == alive && mayLead(v, to) {
 		return to
 	}
 	return ""
 }
 
-func leaving(v *world.View, object string, ip netip.Addr) string {
-	if to := instead(v, object, StandIn(v, object, ip), ip); mayLead(v, to) {
+func leaderOfLeaving(v *world.View, object string, ip netip.Addr) string {
+	if to := alternativeHolder(v, object, StandIn(v, object, ip), ip); mayLead(v, to) {
 		return to
 	}
 	return ""
@@ -62,8 +62,8 @@ func mayLead(v *world.View, node string) bool {
 	return n != nil && n.ID != 0 && v.Cleared(node)
 }
 
-// instead is a holder, or the node that this one yields to; "" if that is no node of the cluster.
-func instead(v *world.View, object, node string, ip netip.Addr) string {
+// alternativeHolder is a holder, or the node that this one yields to; "" if that is no node of the cluster.
+func alternativeHolder(v *world.View, object, node string, ip netip.Addr) string {
 	if y := v.Yielded(object, ip); y != nil && node == v.Self {
 		return y.To
 	}

@@ -99,42 +99,42 @@ type address struct {
 func (m *Machine) Step(f Facts, now time.Time) Result {
 	m.facts, m.now, m.out = f, now, Result{Yields: map[world.EgressAddress]*world.Yield{},
 		Overdue: map[world.EgressAddress]string{}}
-	m.hold()
-	m.meet()
+	m.updateHeld()
+	m.updateContact()
 	for _, x := range f.Answers {
-		m.answered(x)
+		m.takeAnswer(x)
 	}
 	for _, c := range f.Claims {
-		m.received(c)
+		m.receiveClaim(c)
 	}
 	m.endYields()
 	m.waitForHolders()
 	look := !now.Before(m.looked.Add(lookEvery))
 	if look {
-		m.look()
+		m.checkTime()
 	}
-	m.ask(look)
-	m.renew()
-	m.out.Wake = m.wake()
+	m.sendRequests(look)
+	m.renewLease()
+	m.out.Wake = m.nextWake()
 	return m.out
 }
 
-// renew asks for the ARP reply lease, as soon as a plan is in place and then every few seconds. After a standstill it
-// does so that much later: another node may have been given the addresses, and until the API server has said so this
+// renewLease asks for the ARP reply lease, as soon as a plan is in place and then every few seconds. After a standstill
+// it does so that much later: another node may have been given the addresses, and until the API server has said so this
 // one must not answer beside it. An address that no other machine announces needs no lease.
-func (m *Machine) renew() {
+func (m *Machine) renewLease() {
 	switch since := m.now.Sub(m.renewed); {
 	case since < renewEvery:
 	case m.renewed.IsZero() || since < stoodStill:
-		m.renewed, m.out.Renew = m.now, m.planned()
+		m.renewed, m.out.Renew = m.now, m.isPlanned()
 	default:
 		m.renewed = m.now
 	}
 }
 
-// hold takes in what is held where that has changed. An address that another node has released is announced again: some
-// host outside may have received that node's announcement last.
-func (m *Machine) hold() {
+// updateHeld takes in what is held where that has changed. An address that another node has released is announced
+// again: some host outside may have received that node's announcement last.
+func (m *Machine) updateHeld() {
 	h := m.facts.Holds
 	if h == nil || h == m.holds {
 		return
@@ -150,27 +150,27 @@ func (m *Machine) hold() {
 			m.out.Announce = append(m.out.Announce, ip)
 		}
 	}
-	if !m.planned() && !h.Adopted {
+	if !m.isPlanned() && !h.Adopted {
 		m.renewed = time.Time{} // its flows were written without the lease
 	}
 	m.addresses, m.holds = now, h
 }
 
-// look does what follows from time alone.
-func (m *Machine) look() {
+// checkTime does what follows from time alone.
+func (m *Machine) checkTime() {
 	m.looked = m.now
 	for _, ip := range slices.SortedFunc(maps.Keys(m.addresses), netip.Addr.Compare) {
 		a := m.addresses[ip]
 		m.lookAtRivals(a)
 		m.lookAtPods(a)
 	}
-	if m.unsure() {
-		m.probe()
+	if m.isUnsure() {
+		m.probeHeld()
 	}
 }
 
-// wake is when something follows from time alone again.
-func (m *Machine) wake() time.Time {
+// nextWake is when something follows from time alone again.
+func (m *Machine) nextWake() time.Time {
 	wake := m.renewed.Add(renewEvery)
 	sooner := func(t time.Time) {
 		if t.Before(wake) {
@@ -180,7 +180,7 @@ func (m *Machine) wake() time.Time {
 	if len(m.addresses)+len(m.yields) > 0 {
 		sooner(m.looked.Add(lookEvery))
 	}
-	if m.requests.due() {
+	if m.requests.isDue() {
 		sooner(m.requests.at)
 	}
 	for _, y := range m.yields {
@@ -196,17 +196,17 @@ func (m *Machine) wake() time.Time {
 	return wake
 }
 
-func (m *Machine) warn(text string, args ...any) {
+func (m *Machine) addWarning(text string, args ...any) {
 	m.out.Warnings = append(m.out.Warnings, Warning{text, args})
 }
 
-func (m *Machine) adopted() bool { return m.holds != nil && m.holds.Adopted }
+func (m *Machine) isAdopted() bool { return m.holds != nil && m.holds.Adopted }
 
-// planned says whether what is held is what a plan wants, which knows the cluster.
-func (m *Machine) planned() bool { return m.holds != nil && !m.holds.Adopted }
+// isPlanned says whether what is held is what a plan wants, which knows the cluster.
+func (m *Machine) isPlanned() bool { return m.holds != nil && !m.holds.Adopted }
 
-// assigned says whether Kubernetes assigns an address to this node.
-func (m *Machine) assigned(c world.EgressAddress) bool {
+// isAssignedHere says whether Kubernetes assigns an address to this node.
+func (m *Machine) isAssignedHere(c world.EgressAddress) bool {
 	e := m.facts.View.EgressIP(c.Object)
 	return e != nil && slices.Contains(e.Items, world.Assignment{Node: m.Self, IP: c.IP})
 }

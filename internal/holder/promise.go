@@ -22,20 +22,20 @@ type promise struct {
 func (m *Machine) waitForHolders() {
 	for c, node := range m.facts.Ahead {
 		p, is := m.promises[c]
-		switch uid := m.uid(c.Object); {
+		switch uid := m.objectUID(c.Object); {
 		case !is || p.node != node || p.uid != uid:
 			if p.overdue { // another node's, or of a former object
 				m.out.Overdue[c] = ""
 			}
-			m.promised(c, promise{node: node, uid: uid, until: m.now.Add(promiseFor)})
+			m.notePromise(c, promise{node: node, uid: uid, until: m.now.Add(promiseFor)})
 		case !p.overdue && !m.now.Before(p.until):
 			p.overdue = true
-			m.promised(c, p)
+			m.notePromise(c, p)
 			m.out.Overdue[c] = node
 		}
 	}
 	for c, p := range m.promises {
-		if p.overdue && m.stands(c, p) || !p.overdue && m.facts.Ahead[c] == p.node {
+		if p.overdue && m.promiseStands(c, p) || !p.overdue && m.facts.Ahead[c] == p.node {
 			continue
 		}
 		if delete(m.promises, c); p.overdue {
@@ -44,22 +44,22 @@ func (m *Machine) waitForHolders() {
 	}
 }
 
-func (m *Machine) promised(c world.EgressAddress, p promise) {
+func (m *Machine) notePromise(c world.EgressAddress, p promise) {
 	if m.promises == nil {
 		m.promises = map[world.EgressAddress]promise{}
 	}
 	m.promises[c] = p
 }
 
-// stands says whether a node that is overdue is still to hold the address, and does not say that it does.
-func (m *Machine) stands(c world.EgressAddress, p promise) bool {
+// promiseStands says whether a node that is overdue is still to hold the address, and does not say that it does.
+func (m *Machine) promiseStands(c world.EgressAddress, p promise) bool {
 	is := m.facts.View.PlacementOf(c.Object)
-	return is != nil && m.uid(c.Object) == p.uid && is.Assignee(c.IP) == p.node &&
+	return is != nil && m.objectUID(c.Object) == p.uid && is.Assignee(c.IP) == p.node &&
 		!m.facts.View.Holds(p.node, c.Object, c.IP)
 }
 
-// uid returns the UID of an object by its key; "" if the object does not exist.
-func (m *Machine) uid(object string) string {
+// objectUID returns the UID of an object by its key; "" if the object does not exist.
+func (m *Machine) objectUID(object string) string {
 	if s := m.facts.View.EgressService(object); s != nil {
 		return s.UID
 	}

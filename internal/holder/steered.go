@@ -21,7 +21,7 @@ type unsteered struct {
 }
 
 func (m *Machine) lookAtPods(a *address) {
-	why := m.facts.NotSteered(a.address())
+	why := m.facts.NotSteered(a.egressAddress())
 	if why == "" {
 		a.unsteered = nil
 		return
@@ -32,7 +32,7 @@ func (m *Machine) lookAtPods(a *address) {
 	u := a.unsteered
 	if u.why = why; !u.reported && m.now.Sub(u.since) >= unsteeredFor {
 		u.reported = true
-		m.warn("pods of this node are not served by an egress IP that it hosts itself",
+		m.addWarning("pods of this node are not served by an egress IP that it hosts itself",
 			"egressIP", a.EgressIP, "ip", a.Announcement.IP, "why", why)
 	}
 }

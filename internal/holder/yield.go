@@ -20,12 +20,12 @@ type yield struct {
 	ends    time.Time // when draining does; where the API server could be asked, all of it. Zero: it is over
 }
 
-// yield stops answering. Where the status assigns the address to another node that is only until that one's report
-// can be here: if none comes, the address is answered for again.
-func (m *Machine) yield(a *address, mac string) {
-	c, y := a.address(), &yield{to: nodeAt(m.facts.View, mac), ends: m.now.Add(DrainFor)}
-	if y.unasked = m.adopted() || m.assigned(c); y.unasked {
-		m.warn("yields an egress IP: another machine announces it, and the API server cannot be reached",
+// yieldAddress stops answering. Where the status assigns the address to another node that is only until that one's
+// report can be here: if none comes, the address is answered for again.
+func (m *Machine) yieldAddress(a *address, mac string) {
+	c, y := a.egressAddress(), &yield{to: nodeAt(m.facts.View, mac), ends: m.now.Add(DrainFor)}
+	if y.unasked = m.isAdopted() || m.isAssignedHere(c); y.unasked {
+		m.addWarning("yields an egress IP: another machine announces it, and the API server cannot be reached",
 			"egressIP", c.Object, "ip", c.IP, "mac", mac, "node", y.to)
 	}
 	a.rivals, a.waiting = nil, nil
@@ -90,9 +90,9 @@ func (m *Machine) yieldedUnasked() []string {
 	return names
 }
 
-// resume ends what was yielded of an EgressIP unasked, once the world says what the API server says of it, which is
-// e.
-func (m *Machine) resume(name string, e *world.EgressIP) {
+// resumeYielded ends what was yielded of an EgressIP unasked, once the world says what the API server says of it, which
+// is e.
+func (m *Machine) resumeYielded(name string, e *world.EgressIP) {
 	have := m.facts.View.EgressIP(name)
 	if e != nil && (have == nil || !slices.Equal(have.Items, e.Items)) {
 		return // the next answer finds that it has come

@@ -38,8 +38,8 @@ const (
 	maxText = 256
 )
 
-// plain is a text of somebody else's that people will read.
-func plain(text string) string { return world.Plain(text, maxText) }
+// plainText is a text of somebody else's that people will read.
+func plainText(text string) string { return world.Plain(text, maxText) }
 
 // isName says whether a text can be the name of a Node or an EgressIP (DNS-1123 subdomain).
 func isName(s string) bool { return len(validation.IsDNS1123Subdomain(s)) == 0 }

@@ -9,8 +9,8 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// conditions are those of a status.
-func conditions(list []metav1.Condition) []world.Condition {
+// convertConditions are those of a status.
+func convertConditions(list []metav1.Condition) []world.Condition {
 	var out []world.Condition
 	for _, c := range list {
 		out = append(out, world.Condition{
@@ -33,8 +33,8 @@ func statusConditions(list []world.Condition) []metav1.Condition {
 	return out
 }
 
-// rewords reports whether conditions become others that differ from them in messages, and in nothing else.
-func rewords(shown, should []world.Condition) bool {
+// changesMessagesOnly reports whether conditions become others that differ from them in messages, and in nothing else.
+func changesMessagesOnly(shown, should []world.Condition) bool {
 	lacks := func(c world.Condition) bool {
 		return !slices.ContainsFunc(should, func(o world.Condition) bool {
 			o.Message = c.Message

@@ -51,7 +51,7 @@ func NewContact(c *rest.Config) *Contact {
 // Silence is for how long nothing was received.
 func (c *Contact) Silence() time.Duration { return time.Since(c.start) - time.Duration(c.last.Load()) }
 
-func (c *Contact) received() { c.last.Store(int64(time.Since(c.start))) }
+func (c *Contact) noteAnswer() { c.last.Store(int64(time.Since(c.start))) }
 
 // receivingConn tells of what it reads.
 type receivingConn struct {
@@ -62,7 +62,7 @@ type receivingConn struct {
 func (c *receivingConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if n > 0 {
-		c.contact.received()
+		c.contact.noteAnswer()
 	}
 	return n, err
 }

@@ -20,7 +20,7 @@ import (
 )
 
 func mustPrefixes(s ...string) []netip.Prefix {
-	ps, err := prefixes(s)
+	ps, err := parsePrefixes(s)
 	if err != nil {
 		panic(err)
 	}

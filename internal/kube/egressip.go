@@ -22,9 +22,9 @@ func EgressIP(o *v1.EgressIP) *world.EgressIP {
 		Version: o.ResourceVersion,
 	}
 	e.DropWhenUnassigned, e.UnassignedProblem = whenUnassigned(o.Annotations)
-	override, problem := asked(o.Annotations, v1.AnnotationOverride, v1.OverrideNever)
+	override, problem := readAnnotation(o.Annotations, v1.AnnotationOverride, v1.OverrideNever)
 	e.NeverOverridden, e.UnassignedProblem = override, bothProblems(e.UnassignedProblem, problem)
-	e.Namespaces, e.Pods, e.SelectorProblem = selectors(&o.Spec)
+	e.Namespaces, e.Pods, e.SelectorProblem = podSelectors(&o.Spec)
 	e.Traffic, e.TrafficProblem = trafficSelector(&o.Spec)
 	e.TrafficUnknown = e.TrafficProblem != ""
 	e.Nodes = nodeSelector(&o.Spec)
@@ -48,17 +48,17 @@ func EgressIP(o *v1.EgressIP) *world.EgressIP {
 }
 
 func whenUnassigned(annotations map[string]string) (drop bool, problem string) {
-	return asked(annotations, v1.AnnotationWhenUnassigned, v1.WhenUnassignedDrop)
+	return readAnnotation(annotations, v1.AnnotationWhenUnassigned, v1.WhenUnassignedDrop)
 }
 
-// asked reads an annotation of one value: who writes one and makes a mistake does not ask for packets with another
-// source.
-func asked(annotations map[string]string, name, value string) (is bool, problem string) {
+// readAnnotation reads an annotation of one value: who writes one and makes a mistake does not ask for packets with
+// another source.
+func readAnnotation(annotations map[string]string, name, value string) (is bool, problem string) {
 	text, given := annotations[name]
 	if !given || strings.EqualFold(strings.TrimSpace(text), value) {
 		return given, ""
 	}
-	return true, plain(fmt.Sprintf("annotation %s: %q is not %q: write that, or remove the annotation; until then it "+
+	return true, plainText(fmt.Sprintf("annotation %s: %q is not %q: write that, or remove the annotation; until then it "+
 		"counts as that", name, text, value))
 }
 
@@ -70,8 +70,8 @@ func bothProblems(a, b string) string {
 	return a + b
 }
 
-// selectors reads those of pods; if one cannot be read, the object selects nothing.
-func selectors(s *v1.EgressIPSpec) (namespaces, pods labels.Selector, problem string) {
+// podSelectors reads those of pods; if one cannot be read, the object selects nothing.
+func podSelectors(s *v1.EgressIPSpec) (namespaces, pods labels.Selector, problem string) {
 	var out [2]labels.Selector
 	for i, x := range [...]struct {
 		field    string
@@ -96,8 +96,8 @@ func trafficSelector(s *v1.EgressIPSpec) (traffic labels.Selector, problem strin
 	}
 	traffic, err := metav1.LabelSelectorAsSelector(s.TrafficSelector)
 	if err != nil {
-		return nil, plain(fmt.Sprintf("spec.trafficSelector: %v", err)) + ": mend it; until then addresses stay on " +
-			"the nodes that host them, and get no others, and the former selector counts; a node whose egret-node " +
+		return nil, plainText(fmt.Sprintf("spec.trafficSelector: %v", err)) +
+			": mend it; until then addresses stay on " + "the nodes that host them, and get no others, and the former selector counts; a node whose egret-node " +
 			"starts meanwhile does not know that one, and drops what selected pods send outside if the EgressIP is in " +
 			"force"
 	}
@@ -108,7 +108,7 @@ func trafficSelector(s *v1.EgressIPSpec) (traffic labels.Selector, problem strin
 func nodeSelector(s *v1.EgressIPSpec) world.NodeSelector {
 	nodes, err := metav1.LabelSelectorAsSelector(&s.EgressNodeSelector)
 	if err != nil {
-		return world.NodeSelector{Problem: plain(fmt.Sprintf("spec.egressNodeSelector: %v", err)) +
+		return world.NodeSelector{Problem: plainText(fmt.Sprintf("spec.egressNodeSelector: %v", err)) +
 			": mend it; until then addresses stay on the nodes that host them, and get no others"}
 	}
 	return world.NodeSelector{Labels: nodes}
@@ -119,7 +119,7 @@ func readStatus(e *world.EgressIP, s *v1.EgressIPStatus) {
 	for _, i := range s.Items {
 		if a, err := parseAddr(i.EgressIP); err == nil && isName(i.Node) {
 			e.Items = append(e.Items, world.Assignment{Node: i.Node, IP: a})
-			e.Given = given(e.Given, i.Node, a, i.Since)
+			e.Given = appendGiven(e.Given, i.Node, a, i.Since)
 		}
 	}
 	for _, l := range s.Leaving {
@@ -133,11 +133,11 @@ func readStatus(e *world.EgressIP, s *v1.EgressIPStatus) {
 			e.Granted = append(e.Granted, a)
 		}
 	}
-	e.InForce, e.Conditions = inForce(s.InForce), conditions(s.Conditions)
+	e.InForce, e.Conditions = inForce(s.InForce), convertConditions(s.Conditions)
 }
 
-// given adds since when a node should hold an address, if the status says so.
-func given(all []world.Given, node string, ip netip.Addr, since metav1.MicroTime) []world.Given {
+// appendGiven adds since when a node should hold an address, if the status says so.
+func appendGiven(all []world.Given, node string, ip netip.Addr, since metav1.MicroTime) []world.Given {
 	if since.IsZero() {
 		return all
 	}

@@ -42,7 +42,7 @@ func sourceIPBy(m v1.SourceIPMode) (world.SourceIPBy, error) {
 	case v1.SourceIPNetwork:
 		return world.SourceNetwork, nil
 	}
-	return 0, fmt.Errorf("spec.sourceIPBy: %q: write LoadBalancerIP or Network", plain(string(m)))
+	return 0, fmt.Errorf("spec.sourceIPBy: %q: write LoadBalancerIP or Network", plainText(string(m)))
 }
 
 // localTable is iproute2's name of plan.LocalTable.
@@ -65,14 +65,14 @@ func routingTable(text string) (world.RoutingTable, error) {
 		return world.RoutingTable{}, nil
 	case plan.IsReserved(uint32(number)) || text == localTable:
 		return world.RoutingTable{}, fmt.Errorf("spec.network: %q has the host's own addresses, or is Egret's: write "+
-			"another routing table", plain(text))
+			"another routing table", plainText(text))
 	case err == nil && number > 0 && text[0] != '0':
 		return world.RoutingTable{Number: uint32(number)}, nil
 	case len(text) <= maxTableName && tableName.MatchString(text) && !numeric.MatchString(text):
 		return world.RoutingTable{Name: text}, nil
 	}
 	return world.RoutingTable{}, fmt.Errorf("spec.network: %q is no routing table: write its number, from 1 to "+
-		"2097151, or the name of a VRF or of a table in rt_tables", plain(text))
+		"2097151, or the name of a VRF or of a table in rt_tables", plainText(text))
 }
 
 // numeric is what ip-rule(8) would take for a number, in one base or another.
@@ -81,7 +81,7 @@ var numeric = regexp.MustCompile(`^([0-9]+|0[xX].*)$`)
 func hostSelector(s *metav1.LabelSelector) world.NodeSelector {
 	nodes, err := metav1.LabelSelectorAsSelector(s)
 	if err != nil {
-		return world.NodeSelector{Problem: plain(fmt.Sprintf("spec.nodeSelector: %v", err))}
+		return world.NodeSelector{Problem: plainText(fmt.Sprintf("spec.nodeSelector: %v", err))}
 	}
 	return world.NodeSelector{Labels: nodes}
 }
@@ -98,7 +98,7 @@ func readHosting(s *world.EgressService, o *v1.EgressServiceStatus) {
 	}
 	for _, i := range o.Items {
 		if a, err := parseAddr(i.SourceIP); err == nil && s.Gives(world.Assignment{Node: i.Node, IP: a}) {
-			s.Given = given(s.Given, i.Node, a, i.Since)
+			s.Given = appendGiven(s.Given, i.Node, a, i.Since)
 		}
 	}
 	for _, l := range o.Leaving {
@@ -107,7 +107,7 @@ func readHosting(s *world.EgressService, o *v1.EgressServiceStatus) {
 				Given: ref.SinceTime(l.Given.Time)})
 		}
 	}
-	s.InForce, s.Conditions = inForce(o.InForce), conditions(o.Conditions)
+	s.InForce, s.Conditions = inForce(o.InForce), convertConditions(o.Conditions)
 }
 
 // EgressServiceStatus is the status that says what a world's EgressService says.

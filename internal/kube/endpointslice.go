@@ -29,19 +29,19 @@ type perFamily [2]int
 func slicePartOf(o *discoveryv1.EndpointSlice) *slicePart {
 	p := &slicePart{key: keyOf(o.Namespace, o.Name), service: serviceOf(o), name: o.Name, ports: map[portName]uint16{}}
 	for _, port := range o.Ports {
-		protocol := deref(port.Protocol)
+		protocol := valueOrZero(port.Protocol)
 		if protocol == "" {
 			protocol = corev1.ProtocolTCP
 		}
-		name := portName{deref(port.Name), strings.ToLower(string(protocol))}
-		if n := deref(port.Port); isPort(n) && p.ports[name] == 0 {
+		name := portName{valueOrZero(port.Name), strings.ToLower(string(protocol))}
+		if n := valueOrZero(port.Port); isPort(n) && p.ports[name] == 0 {
 			p.ports[name] = uint16(n)
 		}
 	}
 	for _, e := range o.Endpoints {
 		// Further addresses have no meaning, and kube-proxy does not look at them (discovery/v1, Endpoint). Names of
 		// hosts are no endpoints.
-		ips, _ := addrs(e.Addresses[:min(len(e.Addresses), 1)])
+		ips, _ := parseAddrs(e.Addresses[:min(len(e.Addresses), 1)])
 		for _, ip := range ips {
 			n := endpointOf(&e)
 			n.Pod = podOf(o, &e)
@@ -81,7 +81,8 @@ func podOf(o *discoveryv1.EndpointSlice, e *discoveryv1.Endpoint) string {
 // EndpointConditions).
 func endpointOf(e *discoveryv1.Endpoint) world.Endpoint {
 	c := e.Conditions
-	out := world.Endpoint{Node: deref(e.NodeName), Ready: c.Ready == nil || *c.Ready, Terminating: deref(c.Terminating)}
+	out := world.Endpoint{Node: valueOrZero(e.NodeName), Ready: c.Ready == nil || *c.Ready,
+		Terminating: valueOrZero(c.Terminating)}
 	out.Serving = c.Serving != nil && *c.Serving || c.Serving == nil && out.Ready
 	if e.Hints != nil {
 		for _, n := range e.Hints.ForNodes {
@@ -94,14 +95,14 @@ func endpointOf(e *discoveryv1.Endpoint) world.Endpoint {
 	return out
 }
 
-// at is the number that a slice has for a port of the Service; 0: it has none.
-func (p *slicePart) at(port *world.ServicePort) uint16 {
+// portNumber is the number that a slice has for a port of the Service; 0: it has none.
+func (p *slicePart) portNumber(port *world.ServicePort) uint16 {
 	return p.ports[portName{port.Name, port.Protocol}]
 }
 
-// behind are a slice's endpoints of one port of the Service.
-func (p *slicePart) behind(port *world.ServicePort, notReadyToo bool) []world.Endpoint {
-	n := p.at(port)
+// endpointsOf are a slice's endpoints of one port of the Service.
+func (p *slicePart) endpointsOf(port *world.ServicePort, notReadyToo bool) []world.Endpoint {
+	n := p.portNumber(port)
 	if n == 0 {
 		return nil
 	}
@@ -114,8 +115,8 @@ func (p *slicePart) behind(port *world.ServicePort, notReadyToo bool) []world.En
 	return out
 }
 
-// intern makes names of nodes and zones that are equal the same string.
-func (p *slicePart) intern(string func(string) string) {
+// internStrings makes names of nodes and zones that are equal the same string.
+func (p *slicePart) internStrings(string func(string) string) {
 	for i := range p.endpoints {
 		e := &p.endpoints[i]
 		e.Node = string(e.Node)

@@ -38,11 +38,11 @@ type Posting struct {
 // NewPosting gives an Event its name.
 func NewPosting(e Event, now time.Time) Posting {
 	suffix := "-" + rand.String(10)
-	base := strings.TrimRight(shortest(e.Regarding.Name, validation.DNS1123SubdomainMaxLength-len(suffix)), "-.")
+	base := strings.TrimRight(cutToLimit(e.Regarding.Name, validation.DNS1123SubdomainMaxLength-len(suffix)), "-.")
 	return Posting{Event: e, Name: base + suffix, Time: now}
 }
 
-func shortest(s string, limit int) string { return s[:min(len(s), limit)] }
+func cutToLimit(s string, limit int) string { return s[:min(len(s), limit)] }
 
 // PostEvent creates an Event, unless it was created before. Reporter is the program ("egret-controller"), instance the
 // node it runs on.
@@ -82,11 +82,12 @@ func eventObject(reporter, instance string, e Posting) *eventsv1.Event {
 	return &eventsv1.Event{
 		ObjectMeta: metav1.ObjectMeta{Name: e.Name, Namespace: namespace},
 		EventTime:  metav1.NewMicroTime(e.Time), ReportingController: reporter, ReportingInstance: instance,
-		Regarding: e.Regarding, Type: kind, Reason: e.Reason, Action: e.Action, Note: shortened(e.Note, NoteLimit),
+		Regarding: e.Regarding, Type: kind, Reason: e.Reason, Action: e.Action,
+		Note: cutWithEllipsis(e.Note, NoteLimit),
 	}
 }
 
-func shortened(s string, limit int) string {
+func cutWithEllipsis(s string, limit int) string {
 	if len(s) <= limit {
 		return s
 	}

@@ -36,7 +36,7 @@ func Holding(o *egretv1.EgressNode) *world.Holding {
 
 func readHeld(h *world.Holding, list []egretv1.HeldAddress) {
 	list, err := atMost(list, maxHeld)
-	unread(h, "holding", err)
+	addUnreadProblem(h, "holding", err)
 	seen := map[world.EgressAddress]bool{}
 	for i, held := range list {
 		key, known := keyOfHeld(held)
@@ -48,7 +48,7 @@ func readHeld(h *world.Holding, list []egretv1.HeldAddress) {
 		if err = errors.Join(err, unreadable); err == nil && !isKey(key) {
 			err = fmt.Errorf("%q is no name of an %s", key, held.Kind)
 		}
-		unread(h, fmt.Sprintf("holding[%d]", i), err)
+		addUnreadProblem(h, fmt.Sprintf("holding[%d]", i), err)
 		if one := (world.EgressAddress{Object: key, IP: a}); err == nil && !seen[one] {
 			seen[one] = true
 			h.Holds[key] = append(h.Holds[key], a)
@@ -67,7 +67,7 @@ func readAgentPort(h *world.Holding, s *egretv1.EgressNodeStatus) {
 		return
 	}
 	if s.AgentPort < 0 || s.AgentPort > math.MaxUint16 {
-		unread(h, "agentPort", fmt.Errorf("%d is no TCP port", s.AgentPort))
+		addUnreadProblem(h, "agentPort", fmt.Errorf("%d is no TCP port", s.AgentPort))
 		return
 	}
 	h.Port = uint16(s.AgentPort)
@@ -75,21 +75,21 @@ func readAgentPort(h *world.Holding, s *egretv1.EgressNodeStatus) {
 
 func readConflicts(h *world.Holding, list []egretv1.Conflict) {
 	list, err := atMost(list, maxConflicts)
-	unread(h, "conflicts", err)
+	addUnreadProblem(h, "conflicts", err)
 	for i, c := range list {
 		a, err := parseAddr(c.IP)
 		mac, unreadable := world.ParseHardwareAddr(c.MAC)
 		if err = errors.Join(err, unreadable); err == nil && !isName(c.EgressIP) {
 			err = fmt.Errorf("%q is no name of an EgressIP", c.EgressIP)
 		}
-		if unread(h, fmt.Sprintf("conflicts[%d]", i), err); err == nil {
+		if addUnreadProblem(h, fmt.Sprintf("conflicts[%d]", i), err); err == nil {
 			noteConflict(h, c.EgressIP, world.Conflict{IP: a, MAC: mac})
 		}
 	}
 }
 
-// unread makes what cannot be read of an EgressNode a problem of its node.
-func unread(h *world.Holding, field string, err error) {
+// addUnreadProblem makes what cannot be read of an EgressNode a problem of its node.
+func addUnreadProblem(h *world.Holding, field string, err error) {
 	if err != nil {
 		noteText(h, "", world.ReasonUnspecified, fmt.Sprintf("status.%s of its EgressNode: %v", field, err))
 	}
@@ -97,14 +97,14 @@ func unread(h *world.Holding, field string, err error) {
 
 func readSteers(h *world.Holding, list []egretv1.Steered, cut bool) {
 	list, err := atMost(list, egretv1.MaxSteers)
-	unread(h, "steers", err)
+	addUnreadProblem(h, "steers", err)
 	for i, s := range list {
 		a, err := parseAddr(s.IP)
 		since, unreadable := ref.ParseSince(s.Since)
 		if err = errors.Join(err, unreadable); err == nil && !(isName(s.EgressIP) && isName(s.Node)) {
 			err = fmt.Errorf("%q and %q: one is no name", s.EgressIP, s.Node)
 		}
-		if unread(h, fmt.Sprintf("steers[%d]", i), err); err == nil {
+		if addUnreadProblem(h, fmt.Sprintf("steers[%d]", i), err); err == nil {
 			noteSteers(h, s.EgressIP, world.Assignment{Node: s.Node, IP: a}, since)
 		}
 	}
@@ -120,7 +120,7 @@ func readSteers(h *world.Holding, list []egretv1.Steered, cut bool) {
 // the end of it.
 func readObjectSteers(h *world.Holding, list []egretv1.ObjectSteered, cut bool) {
 	list, err := atMost(list, egretv1.MaxSteers)
-	unread(h, "objectSteers", err)
+	addUnreadProblem(h, "objectSteers", err)
 	last := ""
 	for i, s := range list {
 		key, known := objectKey(ref.Object{Kind: s.Kind, Namespace: s.Namespace, Name: s.Name})
@@ -133,7 +133,7 @@ func readObjectSteers(h *world.Holding, list []egretv1.ObjectSteered, cut bool) 
 		if err = errors.Join(err, unreadable); err == nil && !(isKey(key) && (drops || isName(s.Node))) {
 			err = fmt.Errorf("%q and %q: one is no name", key, s.Node)
 		}
-		if unread(h, fmt.Sprintf("objectSteers[%d]", i), err); err == nil {
+		if addUnreadProblem(h, fmt.Sprintf("objectSteers[%d]", i), err); err == nil {
 			noteSteers(h, key, world.Assignment{Node: s.Node, IP: a}, since)
 			last = key
 		}
@@ -168,18 +168,18 @@ func EgressNode(h *world.Holding, nodeUID, agentVersion string, problems []world
 		}},
 		Status: egretv1.EgressNodeStatus{
 			FormatVersion: egretv1.FormatVersion, BootID: h.BootID,
-			AgentVersion: characters(agentVersion, egretv1.MaxAgentVersion),
+			AgentVersion: cutCharacters(agentVersion, egretv1.MaxAgentVersion),
 		},
 	}
 	if h.Port != 0 {
 		o.Status.AgentPort = int32(h.Port)
-		o.Status.AgentVersion = characters(agentVersion, egretv1.MaxAgentVersion-len(egretv1.AnswersMark)) +
+		o.Status.AgentVersion = cutCharacters(agentVersion, egretv1.MaxAgentVersion-len(egretv1.AnswersMark)) +
 			egretv1.AnswersMark
 	}
 	writeHeld(h, &o.Status)
 	writeSteers(h, &o.Status)
 	writeConflicts(h, &o.Status)
-	reportable(h.Node, problems, &o.Status)
+	fillReport(h.Node, problems, &o.Status)
 	o.Status.HoldingCount, o.Status.HeldIPs = int32(len(o.Status.Holding)), heldIPs(o.Status.Holding)
 	return o
 }
@@ -187,7 +187,7 @@ func EgressNode(h *world.Holding, nodeUID, agentVersion string, problems []world
 func writeHeld(h *world.Holding, s *egretv1.EgressNodeStatus) {
 	for _, key := range slices.Sorted(maps.Keys(h.Holds)) {
 		o := ref.OfKey(key)
-		for _, ip := range sorted(h.Holds[key], netip.Addr.Compare) {
+		for _, ip := range sortedCopy(h.Holds[key], netip.Addr.Compare) {
 			since := h.Held(key, ip).String()
 			if o.Kind == ref.EgressIP {
 				s.Holding = append(s.Holding, egretv1.Held{EgressIP: key, IP: ip.String(), Since: since})

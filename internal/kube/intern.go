@@ -6,7 +6,7 @@ const internLimit = 16 << 10
 // interner makes equal strings the same: ten thousand pods have few different labels.
 type interner struct{ known map[string]string }
 
-func (i *interner) string(s string) string {
+func (i *interner) internString(s string) string {
 	if old, is := i.known[s]; is {
 		return old
 	}
@@ -17,13 +17,13 @@ func (i *interner) string(s string) string {
 	return s
 }
 
-func (i *interner) labels(m map[string]string) map[string]string {
+func (i *interner) internLabels(m map[string]string) map[string]string {
 	if len(m) == 0 {
 		return nil
 	}
 	out := make(map[string]string, len(m))
 	for k, v := range m {
-		out[i.string(k)] = i.string(v)
+		out[i.internString(k)] = i.internString(v)
 	}
 	return out
 }

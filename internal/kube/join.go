@@ -24,12 +24,12 @@ func newJoin() *join {
 func (j *join) setService(w *world.World, p *servicePart) []world.Touch {
 	key := p.Key()
 	j.services[key] = p
-	return j.update(w, key)
+	return j.updateService(w, key)
 }
 
 func (j *join) delService(w *world.World, key string) []world.Touch {
 	delete(j.services, key)
-	return j.update(w, key)
+	return j.updateService(w, key)
 }
 
 func (j *join) setSlice(w *world.World, p *slicePart) []world.Touch {
@@ -42,7 +42,7 @@ func (j *join) setSlice(w *world.World, p *slicePart) []world.Touch {
 		j.slices[p.service] = map[string]*slicePart{}
 	}
 	j.slices[p.service][key], j.of[key] = p, p.service
-	return append(touched, j.update(w, p.service)...)
+	return append(touched, j.updateService(w, p.service)...)
 }
 
 func (j *join) delSlice(w *world.World, key string) []world.Touch {
@@ -51,18 +51,18 @@ func (j *join) delSlice(w *world.World, key string) []world.Touch {
 	if delete(j.slices[service], key); len(j.slices[service]) == 0 {
 		delete(j.slices, service)
 	}
-	return j.update(w, service)
+	return j.updateService(w, service)
 }
 
-// update brings one Service of the world up to date.
-func (j *join) update(w *world.World, key string) []world.Touch {
+// updateService brings one Service of the world up to date.
+func (j *join) updateService(w *world.World, key string) []world.Touch {
 	p := j.services[key]
 	if p == nil {
 		return w.DelService(key)
 	}
 	parts := slices.SortedFunc(maps.Values(j.slices[key]),
 		func(a, b *slicePart) int { return cmp.Compare(a.name, b.name) })
-	s := joined(p, parts)
+	s := joinSlices(p, parts)
 	if s == nil {
 		return w.DelService(key)
 	}

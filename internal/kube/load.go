@@ -18,23 +18,24 @@ import (
 func Load(ctx context.Context, clients *Clients, w *world.World, kinds ...Kind) error {
 	s := NewSource(clients, slog.New(slog.DiscardHandler), kinds...)
 	for i, k := range kinds {
-		objects, version, err := list(ctx, clients, k)
+		objects, version, err := listAll(ctx, clients, k)
 		if err == nil {
 			err = s.tables[i].Replace(objects, version)
 		}
 		if err != nil {
-			return fmt.Errorf("list %s, which this needs to be allowed to in all namespaces: %w", k.plural(), err)
+			return fmt.Errorf("list %s, which this needs to be allowed to in all namespaces: %w", k.pluralName(), err)
 		}
 		(<-s.changes)(w)
 	}
 	return nil
 }
 
-func list(ctx context.Context, clients *Clients, k Kind) (objects []any, version string, err error) {
+func listAll(ctx context.Context, clients *Clients, k Kind) (objects []any, version string, err error) {
 	pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-		return k.client(clients).Get().Resource(k.plural()).VersionedParams(&o, metav1.ParameterCodec).Do(ctx).Get()
+		return k.restClient(clients).Get().Resource(k.pluralName()).VersionedParams(&o,
+			metav1.ParameterCodec).Do(ctx).Get()
 	})
-	whole, _, err := pages.ListWithAlloc(ctx, metav1.ListOptions{LabelSelector: k.selector()})
+	whole, _, err := pages.ListWithAlloc(ctx, metav1.ListOptions{LabelSelector: k.labelSelector()})
 	if err != nil {
 		return nil, "", err
 	}

@@ -17,8 +17,8 @@ var byNetwork = []string{
 	v1.AnnotationL3GatewayConfig, v1.AnnotationNodeMgmtPortMACAddresses,
 }
 
-// networks is what such an annotation says of each network, as it is written there; nil if it is no JSON object.
-func networks(text string) map[string]json.RawMessage {
+// networksByName is what such an annotation says of each network, as it is written there; nil if it is no JSON object.
+func networksByName(text string) map[string]json.RawMessage {
 	var out map[string]json.RawMessage
 	if json.Unmarshal([]byte(text), &out) != nil {
 		return nil
@@ -28,7 +28,7 @@ func networks(text string) map[string]json.RawMessage {
 
 // ofDefault reads what an annotation says of the default network into v. What it says of others may look like anything.
 func ofDefault(text string, v any) error {
-	all := networks(text)
+	all := networksByName(text)
 	if all == nil {
 		return errors.New("no JSON object")
 	}
@@ -44,14 +44,14 @@ func ofDefault(text string, v any) error {
 func otherNetworks(annotations map[string]string) map[string]string {
 	var out map[string]string
 	for _, key := range byNetwork {
-		others := networks(annotations[key])
+		others := networksByName(annotations[key])
 		if delete(others, ref.DefaultNetwork); len(others) == 0 {
 			continue
 		}
 		if out == nil {
 			out = map[string]string{}
 		}
-		out[key] = encode(others)
+		out[key] = toJSON(others)
 	}
 	return out
 }
@@ -61,12 +61,12 @@ func otherNetworks(annotations map[string]string) map[string]string {
 func MergeNetworks(have, set map[string]string) map[string]string {
 	out := maps.Clone(set)
 	for key, text := range set {
-		others := networks(have[key])
+		others := networksByName(have[key])
 		if others == nil || !slices.Contains(byNetwork, key) {
 			continue
 		}
-		maps.Copy(others, networks(text))
-		out[key] = encode(others)
+		maps.Copy(others, networksByName(text))
+		out[key] = toJSON(others)
 	}
 	return out
 }

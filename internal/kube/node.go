@@ -21,13 +21,13 @@ import (
 // Node is a node as the world has it. An annotation that cannot be read is a problem; one that is not there is none.
 func Node(o *corev1.Node) *world.Node {
 	n := &world.Node{
-		Name: o.Name, UID: string(o.UID), Labels: o.Labels, Ready: ready(o),
+		Name: o.Name, UID: string(o.UID), Labels: o.Labels, Ready: isReady(o),
 		BootID: o.Status.NodeInfo.BootID, Version: o.ResourceVersion, Deleting: aboutToGo(o),
 		Unschedulable:     o.Spec.Unschedulable,
 		AllocationProblem: o.Annotations[v1.AnnotationAllocationProblem],
 	}
 	var tooMany error
-	if n.InternalIPs, tooMany = atMost(internal(o), maxInternalIPs); tooMany != nil {
+	if n.InternalIPs, tooMany = atMost(internalAddresses(o), maxInternalIPs); tooMany != nil {
 		n.Problems = append(n.Problems, problemOf("status.addresses of type InternalIP", tooMany.Error()))
 	}
 	n.Published, n.OtherNetworks = Published(o.Annotations), otherNetworks(o.Annotations)
@@ -38,7 +38,7 @@ func Node(o *corev1.Node) *world.Node {
 		}
 		if err := r.read(n, text); err != nil {
 			n.Problems = append(n.Problems, problemOf("annotation "+r.annotation,
-				plain(err.Error())+": remove it, and its writer puts it right"))
+				plainText(err.Error())+": remove it, and its writer puts it right"))
 			noteUnread(n, r.annotation)
 		}
 	}
@@ -74,9 +74,9 @@ func noteUnread(n *world.Node, annotation string) {
 	}
 }
 
-// internal are the addresses that the kubelet tells of: all that is known of a node on which no agent runs, or none
-// yet.
-func internal(o *corev1.Node) []netip.Addr {
+// internalAddresses are the addresses that the kubelet tells of: all that is known of a node on which no agent runs, or
+// none yet.
+func internalAddresses(o *corev1.Node) []netip.Addr {
 	var out []netip.Addr
 	for _, a := range o.Status.Addresses {
 		if ip, err := parseAddr(a.Address); err == nil && a.Type == corev1.NodeInternalIP {
@@ -86,7 +86,7 @@ func internal(o *corev1.Node) []netip.Addr {
 	return out
 }
 
-func ready(o *corev1.Node) bool {
+func isReady(o *corev1.Node) bool {
 	for _, c := range o.Status.Conditions {
 		if c.Type == corev1.NodeReady {
 			return c.Status == corev1.ConditionTrue
@@ -127,7 +127,7 @@ func readCordon(n *world.Node, text string) error {
 func readConfirmed(n *world.Node, text string) error {
 	list, tooMany := atMost(strings.Split(text, ","), maxHostCIDRs)
 	var err error
-	n.Confirmed, err = prefixes(list)
+	n.Confirmed, err = parsePrefixes(list)
 	return errors.Join(tooMany, err)
 }
 
@@ -160,14 +160,14 @@ func readID(n *world.Node, text string) error {
 func readSubnets(n *world.Node, text string) error {
 	var own oneOrMany
 	err := ofDefault(text, &own)
-	if networks(text) == nil {
+	if networksByName(text) == nil {
 		own, err = oneOrMany{text}, nil // the oldest form: the subnet alone
 	}
 	if err != nil {
 		return err
 	}
 	list, tooMany := atMost(own, maxSubnets)
-	n.Subnets, err = prefixes(list)
+	n.Subnets, err = parsePrefixes(list)
 	return errors.Join(tooMany, err)
 }
 
@@ -177,7 +177,7 @@ func readPrimary(n *world.Node, text string) error {
 		return err
 	}
 	var err error
-	n.Primary, err = pair.prefixes()
+	n.Primary, err = pair.parsePrefixes()
 	return err
 }
 
@@ -187,7 +187,7 @@ func readHostCIDRs(n *world.Node, text string) error {
 		return err
 	}
 	list, tooMany := atMost(list, maxHostCIDRs)
-	ps, err := prefixes(list)
+	ps, err := parsePrefixes(list)
 	for _, p := range ps {
 		n.HostAddrs, n.CIDRs = append(n.HostAddrs, p.Addr()), append(n.CIDRs, p)
 	}
@@ -212,7 +212,7 @@ func readGateway(n *world.Node, text string) error {
 		return err
 	}
 	hops, tooMany := atMost(g.NextHops, maxGateways)
-	gateways, err := addrs(hops)
+	gateways, err := parseAddrs(hops)
 	n.Gateways = gateways
 	if g.MACAddress != "" {
 		var unreadable error
@@ -228,7 +228,7 @@ func readJoin(n *world.Node, text string) error {
 		return err
 	}
 	var err error
-	n.Join, err = own.prefixes()
+	n.Join, err = own.parsePrefixes()
 	return err
 }
 
@@ -238,7 +238,7 @@ func readTransit(n *world.Node, text string) error {
 		return err
 	}
 	var err error
-	n.Transit, err = pair.prefixes()
+	n.Transit, err = pair.parsePrefixes()
 	return err
 }
 
@@ -251,12 +251,12 @@ func AllocationAnnotations(id int, subnets, join, transit []netip.Prefix) map[st
 		for i, p := range subnets {
 			list[i] = p.String()
 		}
-		out[v1.AnnotationNodeSubnets] = encode(map[string][]string{ref.DefaultNetwork: list})
+		out[v1.AnnotationNodeSubnets] = toJSON(map[string][]string{ref.DefaultNetwork: list})
 	}
 	if id != 0 {
 		out[v1.AnnotationNodeID] = strconv.Itoa(id)
-		out[v1.AnnotationNodeGatewayRouterLRPIfaddrs] = encode(map[string]addrPair{ref.DefaultNetwork: pairOf(join)})
-		out[v1.AnnotationNodeTransitSwitchPortIfaddr] = encode(pairOf(transit))
+		out[v1.AnnotationNodeGatewayRouterLRPIfaddrs] = toJSON(map[string]addrPair{ref.DefaultNetwork: pairOf(join)})
+		out[v1.AnnotationNodeTransitSwitchPortIfaddr] = toJSON(pairOf(transit))
 	}
 	return out
 }
@@ -273,22 +273,23 @@ type HostFacts struct {
 	Gateways        []netip.Addr
 }
 
-// publishable are the addresses that others will read: those of the primary network, and as many more as they take.
-func publishable(h HostFacts) []netip.Prefix {
+// publishableAddrs are the addresses that others will read: those of the primary network, and as many more as they
+// take.
+func publishableAddrs(h HostFacts) []netip.Prefix {
 	first := func(p netip.Prefix) int {
 		if slices.Contains(h.Primary, p) {
 			return 0
 		}
 		return 1
 	}
-	list := sorted(h.HostCIDRs, func(a, b netip.Prefix) int { return cmp.Or(first(a)-first(b), a.Compare(b)) })
+	list := sortedCopy(h.HostCIDRs, func(a, b netip.Prefix) int { return cmp.Or(first(a)-first(b), a.Compare(b)) })
 	return list[:min(len(list), maxHostCIDRs)]
 }
 
 // HostAnnotations are those that the agent writes on its own node: MergeNetworks keeps what they do not name.
 func HostAnnotations(h HostFacts) map[string]string {
 	cidrs := []string{}
-	for _, p := range sorted(publishable(h), netip.Prefix.Compare) {
+	for _, p := range sortedCopy(publishableAddrs(h), netip.Prefix.Compare) {
 		cidrs = append(cidrs, p.String())
 	}
 	g := gatewayConfig{Mode: string(h.Mode), BridgeID: h.Bridge,
@@ -302,9 +303,9 @@ func HostAnnotations(h HostFacts) map[string]string {
 	}
 	return map[string]string{
 		v1.AnnotationZoneName: h.Zone, v1.AnnotationNodeChassisID: h.ChassisID,
-		v1.AnnotationNodePrimaryIfaddr:        encode(pairOf(h.Primary)),
-		v1.AnnotationHostCIDRs:                encode(cidrs),
-		v1.AnnotationL3GatewayConfig:          encode(map[string]gatewayConfig{ref.DefaultNetwork: g}),
-		v1.AnnotationNodeMgmtPortMACAddresses: encode(map[string]string{ref.DefaultNetwork: h.ManagementMAC}),
+		v1.AnnotationNodePrimaryIfaddr:        toJSON(pairOf(h.Primary)),
+		v1.AnnotationHostCIDRs:                toJSON(cidrs),
+		v1.AnnotationL3GatewayConfig:          toJSON(map[string]gatewayConfig{ref.DefaultNetwork: g}),
+		v1.AnnotationNodeMgmtPortMACAddresses: toJSON(map[string]string{ref.DefaultNetwork: h.ManagementMAC}),
 	}
 }

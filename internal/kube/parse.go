@@ -15,7 +15,9 @@ type addrPair struct {
 	IPv6 string `json:"ipv6,omitempty"`
 }
 
-func (p addrPair) prefixes() ([]netip.Prefix, error) { return prefixes([]string{p.IPv4, p.IPv6}) }
+func (p addrPair) parsePrefixes() ([]netip.Prefix, error) {
+	return parsePrefixes([]string{p.IPv4, p.IPv6})
+}
 
 func pairOf(ps []netip.Prefix) addrPair {
 	var out addrPair
@@ -70,13 +72,13 @@ func parsePrefix(s string) (netip.Prefix, error) {
 	return p, nil
 }
 
-// prefixes parses those of a list that are not empty; what can be read is returned even if something cannot.
-func prefixes(list []string) ([]netip.Prefix, error) { return each(list, parsePrefix) }
+// parsePrefixes parses those of a list that are not empty; what can be read is returned even if something cannot.
+func parsePrefixes(list []string) ([]netip.Prefix, error) { return parseEach(list, parsePrefix) }
 
-// addrs is prefixes for addresses.
-func addrs(list []string) ([]netip.Addr, error) { return each(list, parseAddr) }
+// parseAddrs is prefixes for addresses.
+func parseAddrs(list []string) ([]netip.Addr, error) { return parseEach(list, parseAddr) }
 
-func each[T comparable](list []string, parse func(string) (T, error)) ([]T, error) {
+func parseEach[T comparable](list []string, parse func(string) (T, error)) ([]T, error) {
 	var out []T
 	var failed error
 	seen := map[T]bool{} // who writes an object decides how long its lists are
@@ -97,8 +99,8 @@ func each[T comparable](list []string, parse func(string) (T, error)) ([]T, erro
 	return out, failed
 }
 
-// encode is JSON of what cannot fail to be encoded: strings, lists and maps of them.
-func encode(v any) string {
+// toJSON is JSON of what cannot fail to be encoded: strings, lists and maps of them.
+func toJSON(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
 		panic(err)
@@ -106,6 +108,6 @@ func encode(v any) string {
 	return string(b)
 }
 
-func sorted[T any](list []T, compare func(a, b T) int) []T {
+func sortedCopy[T any](list []T, compare func(a, b T) int) []T {
 	return slices.SortedFunc(slices.Values(list), compare)
 }

@@ -83,7 +83,7 @@ func podIPs(o *corev1.Pod) (ips []netip.Addr, told bool) {
 	for _, ip := range o.Status.PodIPs {
 		list = append(list, ip.IP)
 	}
-	status, _ := addrs(list) // what is no address is no source of packets either
+	status, _ := parseAddrs(list) // what is no address is no source of packets either
 	ips = annotatedIPs(o.Annotations[v1.AnnotationPodNetworks])
 	if len(ips) == 0 {
 		return status, true
@@ -97,7 +97,7 @@ func annotatedIPs(text string) []netip.Addr {
 		return nil
 	}
 	list, tooMany := atMost(own.IPAddresses, maxPodIPs)
-	ps, err := prefixes(list)
+	ps, err := parsePrefixes(list)
 	if err != nil || tooMany != nil {
 		return nil
 	}
@@ -118,5 +118,5 @@ func PodAnnotations(ips []netip.Prefix, mac string, gateways []netip.Addr) map[s
 	for _, a := range gateways {
 		n.GatewayIPs = append(n.GatewayIPs, a.String())
 	}
-	return map[string]string{v1.AnnotationPodNetworks: encode(map[string]podNetwork{ref.DefaultNetwork: n})}
+	return map[string]string{v1.AnnotationPodNetworks: toJSON(map[string]podNetwork{ref.DefaultNetwork: n})}
 }

@@ -32,7 +32,7 @@ func problemsOf(o *egretv1.EgressNode) []world.Problem {
 func problemTexts(problems []world.Problem) []string {
 	var out []string
 	for _, p := range problems {
-		out = append(out, characters(p.String(), egretv1.MaxProblemLength))
+		out = append(out, cutCharacters(p.String(), egretv1.MaxProblemLength))
 	}
 	return out
 }
@@ -65,7 +65,7 @@ func readProblems(h *world.Holding, list []world.Problem) {
 	for _, p := range list {
 		noteProblem(h, p)
 	}
-	unread(h, "problems", err)
+	addUnreadProblem(h, "problems", err)
 }
 
 // noteProblem files a problem under its object, under a subnet, or under the node. Kinds that this program does not
@@ -77,7 +77,7 @@ func noteProblem(h *world.Holding, p world.Problem) {
 		if h.Faults == nil {
 			h.Faults = map[netip.Prefix]string{}
 		}
-		h.Faults[network] = plain(p.Message)
+		h.Faults[network] = plainText(p.Message)
 	case p.Object.Kind == ref.Node:
 		noteText(h, "", p.Reason, p.Message)
 	default:
@@ -92,7 +92,7 @@ func noteText(h *world.Holding, key, reason, text string) {
 		h.Problems, h.Reasons = map[string]string{}, map[string]string{}
 	}
 	if h.Problems[key] == "" {
-		h.Problems[key], h.Reasons[key] = plain(text), plain(reason)
+		h.Problems[key], h.Reasons[key] = plainText(text), plainText(reason)
 	}
 }
 

@@ -23,12 +23,12 @@ func Published(annotations map[string]string) [32]byte {
 			own[key] = defaultsOf(text)
 		}
 	}
-	return sha256.Sum256([]byte(encode(own))) // in order of keys
+	return sha256.Sum256([]byte(toJSON(own))) // in order of keys
 }
 
 // defaultsOf is what an annotation says of the default network, or all of it where it has no such key.
 func defaultsOf(text string) string {
-	if own, there := networks(text)[ref.DefaultNetwork]; there {
+	if own, there := networksByName(text)[ref.DefaultNetwork]; there {
 		return string(own)
 	}
 	return text

@@ -19,7 +19,7 @@ func RecordAnnotation(r world.Record) string {
 	for _, a := range r.Addrs {
 		out.Addresses = append(out.Addresses, a.String())
 	}
-	return encode(out)
+	return toJSON(out)
 }
 
 func readRecord(n *world.Node, text string) error {
@@ -28,7 +28,7 @@ func readRecord(n *world.Node, text string) error {
 		return err
 	}
 	list, tooMany := atMost(r.Addresses, maxRecorded)
-	as, err := addrs(list)
+	as, err := parseAddrs(list)
 	n.Record.Addrs = as
 	if r.MACAddress != "" {
 		var unreadable error

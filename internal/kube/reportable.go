@@ -13,20 +13,20 @@ import (
 // maxProblemBytes bounds problems, in each of their two forms.
 const maxProblemBytes = 128 << 10
 
-// reportable adds problems and the typed form of what is held, and leaves out what the schema of EgressNode or etcd
+// fillReport adds problems and the typed form of what is held, and leaves out what the schema of EgressNode or etcd
 // would refuse, and the rest of the report with it. What is left out of holding counts as not held, and of what is
 // left out of steers nobody knows where it is led: the problems that say so tell people what to do.
-func reportable(node string, problems []world.Problem, s *egretv1.EgressNodeStatus) {
+func fillReport(node string, problems []world.Problem, s *egretv1.EgressNodeStatus) {
 	s.Conflicts = s.Conflicts[:min(len(s.Conflicts), egretv1.MaxConflicts)]
 	holding, steers := len(s.Holding)+len(s.HeldAddresses), len(s.Steers)+len(s.ObjectSteers)
-	problems = fewer(node, ownFirst(problems))
+	problems = limitProblems(node, ownFirst(problems))
 	writeProblems(problems, s)
 	s.Holding = s.Holding[:min(len(s.Holding), egretv1.MaxHolding)]
 	s.Steers = s.Steers[:min(len(s.Steers), egretv1.MaxSteers)]
 	s.HeldAddresses = s.HeldAddresses[:prefixWithin(s.HeldAddresses, maxObjectBytes, jsonSize)]
 	s.ObjectSteers = s.ObjectSteers[:prefixWithin(s.ObjectSteers, maxObjectBytes, jsonSize)]
 	others := len(s.HeldAddresses)
-	fit(s)
+	fitReport(s)
 	if n := len(s.Holding) + others; n < holding {
 		const form = "the node holds %d egress IPs and can report %d: give it fewer, by more egress nodes"
 		problems = slices.Insert(problems, 0, nodeProblem(node, world.ReasonHoldingCut, fmt.Sprintf(form, holding, n)))
@@ -62,9 +62,9 @@ func ownFirst(problems []world.Problem) []world.Problem {
 	return slices.SortedStableFunc(slices.Values(problems), func(a, b world.Problem) int { return own(a) - own(b) })
 }
 
-// fewer are as many problems as have room.
-func fewer(node string, problems []world.Problem) []world.Problem {
-	size := func(p world.Problem) int { return jsonSize(characters(p.String(), egretv1.MaxProblemLength)) }
+// limitProblems are as many problems as have room.
+func limitProblems(node string, problems []world.Problem) []world.Problem {
+	size := func(p world.Problem) int { return jsonSize(cutCharacters(p.String(), egretv1.MaxProblemLength)) }
 	kept := prefixWithin(problems, maxProblemBytes, size)
 	if kept == len(problems) && kept <= egretv1.MaxProblems-notes {
 		return problems
@@ -79,34 +79,34 @@ func writeProblems(problems []world.Problem, s *egretv1.EgressNodeStatus) {
 	for _, p := range problems {
 		s.ObjectProblems = append(s.ObjectProblems, egretv1.Problem{
 			Kind: p.Object.Kind, Namespace: p.Object.Namespace, Name: p.Object.Name, Reason: p.Reason,
-			Message: characters(p.Message, egretv1.MaxProblemLength),
+			Message: cutCharacters(p.Message, egretv1.MaxProblemLength),
 		})
 	}
 }
 
-// fit leaves out what has no room: first the typed entries of what holding says, then since when all is, as if an agent
-// of before had written it, then the ends of holding and steers. Each of these has half of the room, and what the other
-// leaves.
-func fit(s *egretv1.EgressNodeStatus) {
+// fitReport leaves out what has no room: first the typed entries of what holding says, then since when all is, as if an
+// agent of before had written it, then the ends of holding and steers. Each of these has half of the room, and what the
+// other leaves.
+func fitReport(s *egretv1.EgressNodeStatus) {
 	others := *s
 	others.Holding, others.Steers = nil, nil
 	room := egretv1.MaxStatusBytes - roomForNotes - jsonSize(others)
-	holding, steers := total(s.Holding, heldSize), total(s.Steers, steeredSize)
+	holding, steers := sumSizes(s.Holding, heldSize), sumSizes(s.Steers, steeredSize)
 	if holding+steers > room {
-		undate(s)
-		holding, steers = total(s.Holding, heldSize), total(s.Steers, steeredSize)
+		dropTimes(s)
+		holding, steers = sumSizes(s.Holding, heldSize), sumSizes(s.Steers, steeredSize)
 		s.Holding = s.Holding[:prefixWithin(s.Holding, max(room/2, room-steers), heldSize)]
 		s.Steers = s.Steers[:prefixWithin(s.Steers, max(room/2, room-holding), steeredSize)]
 		return
 	}
 	typed := typedHolding(s.Holding)
-	if len(typed)+len(s.HeldAddresses) <= egretv1.MaxHolding && holding+steers+total(typed, jsonSize) <= room {
+	if len(typed)+len(s.HeldAddresses) <= egretv1.MaxHolding && holding+steers+sumSizes(typed, jsonSize) <= room {
 		s.HeldAddresses = append(typed, s.HeldAddresses...)
 	}
 }
 
-// undate leaves out since when egress IPs are held and steered to.
-func undate(s *egretv1.EgressNodeStatus) {
+// dropTimes leaves out since when egress IPs are held and steered to.
+func dropTimes(s *egretv1.EgressNodeStatus) {
 	for i := range s.Holding {
 		s.Holding[i].Since = ""
 	}
@@ -129,7 +129,7 @@ func jsonSize[T any](v T) int {
 	return len(text) + len(",")
 }
 
-func total[T any](list []T, size func(T) int) int {
+func sumSizes[T any](list []T, size func(T) int) int {
 	sum := 0
 	for _, x := range list {
 		sum += size(x)
@@ -147,8 +147,8 @@ func prefixWithin[T any](list []T, room int, size func(T) int) int {
 	return len(list)
 }
 
-// characters is the start of a text, with an ellipsis in the place of the rest.
-func characters(s string, limit int) string {
+// cutCharacters is the start of a text, with an ellipsis in the place of the rest.
+func cutCharacters(s string, limit int) string {
 	const more = "..."
 	r := []rune(s)
 	if len(r) <= limit {

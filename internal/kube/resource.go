@@ -66,20 +66,20 @@ type Write struct {
 
 // Kind is a Resource of any types.
 type Kind interface {
-	plural() string
-	client(*Clients) rest.Interface
-	example() runtime.Object
-	selector() string
-	fields() (all, served fields.Selector)
-	is(obj any) bool
+	pluralName() string
+	restClient(*Clients) rest.Interface
+	exampleObject() runtime.Object
+	labelSelector() string
+	fieldSelectors() (all, served fields.Selector)
+	isObject(obj any) bool
 	decidesClaims() bool
 	// Writing is how its objects are written.
 	Writing() Written
-	// conversion says how an object comes into the world, and how it goes.
-	conversion(*Source) (convert func(obj any) Change, remove func(key string) Change)
+	// convertAndRemove says how an object comes into the world, and how it goes.
+	convertAndRemove(*Source) (convert func(obj any) Change, remove func(key string) Change)
 }
 
-func (r Resource[O, T]) plural() string { return r.Plural }
+func (r Resource[O, T]) pluralName() string { return r.Plural }
 
 // Writing is how objects of the kind are written.
 func (r Resource[O, T]) Writing() Written {
@@ -88,34 +88,34 @@ func (r Resource[O, T]) Writing() Written {
 	return w
 }
 
-func (r Resource[O, T]) client(c *Clients) rest.Interface { return r.Client(c) }
+func (r Resource[O, T]) restClient(c *Clients) rest.Interface { return r.Client(c) }
 
-func (r Resource[O, T]) example() runtime.Object { return r.Example }
+func (r Resource[O, T]) exampleObject() runtime.Object { return r.Example }
 
-func (r Resource[O, T]) selector() string { return r.Selector }
+func (r Resource[O, T]) labelSelector() string { return r.Selector }
 
-func (r Resource[O, T]) fields() (all, served fields.Selector) {
+func (r Resource[O, T]) fieldSelectors() (all, served fields.Selector) {
 	return cmp.Or(r.Fields, fields.Everything()), cmp.Or(r.Served, fields.Everything())
 }
 
 func (r Resource[O, T]) decidesClaims() bool { return r.Claims }
 
-func (r Resource[O, T]) is(obj any) bool {
+func (r Resource[O, T]) isObject(obj any) bool {
 	_, is := obj.(O)
 	return is
 }
 
-// selects says whether an object of that key is one that the kind follows, as far as its name tells.
-func selects(k Kind, key string) bool {
+// selectsKey says whether an object of that key is one that the kind follows, as far as its name tells.
+func selectsKey(k Kind, key string) bool {
 	_, name := splitKey(key)
-	all, _ := k.fields()
+	all, _ := k.fieldSelectors()
 	return all.Matches(fields.Set{fieldName: name})
 }
 
 // fieldName is the field that each object has.
 const fieldName = "metadata.name"
 
-func (r Resource[O, T]) conversion(s *Source) (convert func(obj any) Change, remove func(key string) Change) {
+func (r Resource[O, T]) convertAndRemove(s *Source) (convert func(obj any) Change, remove func(key string) Change) {
 	set, del := r.Set, r.Del
 	if r.join != nil {
 		set, del = r.join(s.join)
@@ -123,13 +123,13 @@ func (r Resource[O, T]) conversion(s *Source) (convert func(obj any) Change, rem
 	return func(obj any) Change {
 		t := r.Convert(obj.(O))
 		if r.intern != nil {
-			s.interning(func(i *interner) { r.intern(t, i) })
+			s.withInterner(func(i *interner) { r.intern(t, i) })
 		}
 		return func(w *world.World) []world.Touch { return set(w, t) }
-	}, removal(del)
+	}, removeChange(del)
 }
 
-func removal(del func(w *world.World, key string) []world.Touch) func(string) Change {
+func removeChange(del func(w *world.World, key string) []world.Touch) func(string) Change {
 	return func(key string) Change { return func(w *world.World) []world.Touch { return del(w, key) } }
 }
 

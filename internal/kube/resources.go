@@ -39,7 +39,7 @@ func Nodes() Kind {
 		Set: (*world.World).SetNode, Del: (*world.World).DelNode,
 		Written: Written{Kind: world.KindNode, APIVersion: "v1", Object: "Node",
 			Write: Writing(world.KindNode, writeAllocation)},
-		intern: func(n *world.Node, i *interner) { n.Labels = i.labels(n.Labels) },
+		intern: func(n *world.Node, i *interner) { n.Labels = i.internLabels(n.Labels) },
 	}
 }
 
@@ -56,7 +56,7 @@ func Pods() Kind {
 	return Resource[*corev1.Pod, world.Pod]{
 		Plural: "pods", Claims: true, Client: ofCore, Example: &corev1.Pod{}, Convert: Pod,
 		Set: (*world.World).SetPod, Del: (*world.World).DelPod,
-		intern: func(p *world.Pod, i *interner) { p.Labels = i.labels(p.Labels) },
+		intern: func(p *world.Pod, i *interner) { p.Labels = i.internLabels(p.Labels) },
 	}
 }
 
@@ -75,7 +75,7 @@ func EgressIPTraffics() Kind {
 	return Resource[*v1.EgressIPTraffic, world.Traffic]{
 		Plural: "egressiptraffics", Claims: true, Client: ofEgressIP, Example: &v1.EgressIPTraffic{}, Convert: Traffic,
 		Set: (*world.World).SetTraffic, Del: (*world.World).DelTraffic,
-		intern: func(t *world.Traffic, i *interner) { t.Labels = i.labels(t.Labels) },
+		intern: func(t *world.Traffic, i *interner) { t.Labels = i.internLabels(t.Labels) },
 	}
 }
 
@@ -130,7 +130,7 @@ func EndpointSlices() Kind {
 	return Resource[*discoveryv1.EndpointSlice, slicePart]{
 		Plural: "endpointslices", Claims: true, Client: func(c *Clients) rest.Interface { return c.Discovery },
 		Example: &discoveryv1.EndpointSlice{}, Selector: "!" + labelHeadless, Convert: slicePartOf,
-		intern: func(p *slicePart, i *interner) { p.intern(i.string) },
+		intern: func(p *slicePart, i *interner) { p.internStrings(i.internString) },
 		join: func(j *join) (func(*world.World, *slicePart) []world.Touch, func(*world.World, string) []world.Touch) {
 			return j.setSlice, j.delSlice
 		},

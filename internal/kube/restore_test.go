@@ -30,7 +30,7 @@ func namespaces() (w *world.World, table *table, told *[]string) {
 		n := Namespace(obj.(*corev1.Namespace))
 		return func(w *world.World) []world.Touch { return w.SetNamespace(n) }
 	}
-	table.remove = removal((*world.World).DelNamespace)
+	table.remove = removeChange((*world.World).DelNamespace)
 	table.back = func(seen, list string) { *told = append(*told, seen+">"+list) }
 	return w, table, told
 }
@@ -57,7 +57,7 @@ func TestTableAfterARestore(t *testing.T) {
 	must(t, table.Replace([]any{namespace("a", "8000", "old")}, "8000"))
 	must(t, table.Update(namespace("a", "9000", "newer")))
 	must(t, table.Update(namespace("b", "9001", "after the backup")))
-	must(t, table.observe(namespace("b", "9002", "written by us")))
+	must(t, table.observeObject(namespace("b", "9002", "written by us")))
 	must(t, table.Replace([]any{namespace("a", "5000", "restored")}, "5001"))
 	if have := labelled(w); have != "a=restored" || !slices.Equal(*told, []string{"9001>5001"}) {
 		t.Errorf("after the list: %s, told %q", have, *told)
@@ -67,10 +67,10 @@ func TestTableAfterARestore(t *testing.T) {
 	if have := labelled(w); have != "a=changed b=made anew" {
 		t.Errorf("by the watch: %s", have)
 	}
-	if !table.outdated("a", "5004") || table.outdated("a", "5002") {
+	if !table.isOutdated("a", "5004") || table.isOutdated("a", "5002") {
 		t.Error("what is outdated is told by versions of before the restore")
 	}
-	must(t, table.observe(namespace("a", "5004", "asked for")))
+	must(t, table.observeObject(namespace("a", "5004", "asked for")))
 	if have := labelled(w); have != "a=asked for b=made anew" || len(*told) != 1 {
 		t.Errorf("by an answer: %s, told %q", have, *told)
 	}
@@ -85,7 +85,7 @@ func TestTableAfterARestoreThatWasPassed(t *testing.T) {
 		restored := []any{namespace("a", "70", "restored"), namespace("b", "80", "another")}
 		if forked {
 			restored = []any{namespace("a", "90", "restored"), namespace("b", "80", "another")}
-			table.fork()
+			table.markForked()
 		}
 		must(t, table.Replace(restored, "100"))
 		if have := labelled(w); have != "a=restored b=another" || !slices.Equal(*told, []string{"90>100"}) {
@@ -102,9 +102,9 @@ func TestTableAfterARestoreThatWasPassed(t *testing.T) {
 // brought, the first one, which may be of any age, as little as later ones.
 func TestTableKeepsWhatAListIsTooOldFor(t *testing.T) {
 	w, table, told := namespaces()
-	must(t, table.observe(namespace("a", "12", "written by us")))
+	must(t, table.observeObject(namespace("a", "12", "written by us")))
 	must(t, table.Replace([]any{namespace("a", "9", "old")}, "9"))
-	must(t, table.observe(namespace("b", "13", "written by us")))
+	must(t, table.observeObject(namespace("b", "13", "written by us")))
 	must(t, table.Replace([]any{namespace("a", "9", "old")}, "10"))
 	if have := labelled(w); have != "a=written by us b=written by us" || len(*told) > 0 {
 		t.Errorf("have %s, told %q", have, *told)
@@ -162,7 +162,7 @@ func (h *history) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.mu.Lock()
 	case from > h.version:
 		w.WriteHeader(http.StatusGatewayTimeout)
-		fmt.Fprint(w, encode(metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
+		fmt.Fprint(w, toJSON(metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
 			Status: "Failure", Reason: metav1.StatusReasonTimeout, Code: 504,
 			Details: &metav1.StatusDetails{
 				Causes: []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}}}))

@@ -47,7 +47,7 @@ func (r *resumer) ListWithContext(ctx context.Context, o metav1.ListOptions) (ru
 func (r *resumer) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	resumes := o.SendInitialEvents == nil && o.ResourceVersion != "" && o.ResourceVersion != "0"
 	if resumes && !r.listed {
-		if err := r.reached(ctx, o.ResourceVersion); err != nil {
+		if err := r.checkReached(ctx, o.ResourceVersion); err != nil {
 			return nil, err
 		}
 	}
@@ -55,9 +55,9 @@ func (r *resumer) WatchWithContext(ctx context.Context, o metav1.ListOptions) (w
 	return r.ListWatch.WatchWithContext(ctx, o)
 }
 
-// reached fails if the API server has not reached a version. A list without a resourceVersion is a consistent read: an
-// API server that lags behind others answers with their version, too.
-func (r *resumer) reached(ctx context.Context, version string) error {
+// checkReached fails if the API server has not reached a version. A list without a resourceVersion is a consistent
+// read: an API server that lags behind others answers with their version, too.
+func (r *resumer) checkReached(ctx context.Context, version string) error {
 	list, err := r.ListWatch.ListWithContext(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
 		return err

@@ -21,7 +21,7 @@ func Service(o *corev1.Service, slices []*discoveryv1.EndpointSlice) *world.Serv
 	for i, s := range slices {
 		parts[i] = slicePartOf(s)
 	}
-	return joined(servicePartOf(o), parts)
+	return joinSlices(servicePartOf(o), parts)
 }
 
 // servicePart is what is kept of a Service, to be joined with its slices.
@@ -43,15 +43,15 @@ func servicePartOf(o *corev1.Service) *servicePart {
 	if len(list) == 0 {
 		list = []string{o.Spec.ClusterIP}
 	}
-	ips, _ := addrs(list) // "None" is no address
+	ips, _ := parseAddrs(list) // "None" is no address
 	_, others := o.Labels[labelProxyName]
 	_, headless := o.Labels[labelHeadless]
 	p := &servicePart{notReadyToo: o.Spec.PublishNotReadyAddresses, Service: world.Service{
 		Namespace: o.Namespace, Name: o.Name, UID: string(o.UID), Version: o.ResourceVersion,
 		Created: o.CreationTimestamp.Time, ClusterIPs: ips,
 		ExternalLocal: o.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal,
-		InternalLocal: deref(o.Spec.InternalTrafficPolicy) == corev1.ServiceInternalTrafficPolicyLocal,
-		Affinity:      affinity(&o.Spec),
+		InternalLocal: valueOrZero(o.Spec.InternalTrafficPolicy) == corev1.ServiceInternalTrafficPolicyLocal,
+		Affinity:      affinitySeconds(&o.Spec),
 		Pods:          podsBehind(&o.Spec),
 	}}
 	p.ignored = len(ips) == 0 || others || headless || o.Spec.Type == corev1.ServiceTypeExternalName
@@ -62,7 +62,7 @@ func servicePartOf(o *corev1.Service) *servicePart {
 	slices.SortFunc(p.Ports, func(a, b world.ServicePort) int {
 		return cmp.Or(cmp.Compare(a.Protocol, b.Protocol), cmp.Compare(a.Port, b.Port))
 	})
-	p.Conditions = conditions(o.Status.Conditions)
+	p.Conditions = convertConditions(o.Status.Conditions)
 	return p
 }
 
@@ -75,12 +75,12 @@ func podsBehind(s *corev1.ServiceSpec) labels.Selector {
 	return labels.SelectorFromSet(s.Selector)
 }
 
-// affinity is the time for which a client keeps its endpoint, in seconds; the API's default is three hours.
-func affinity(s *corev1.ServiceSpec) int {
+// affinitySeconds is the time for which a client keeps its endpoint, in seconds; the API's default is three hours.
+func affinitySeconds(s *corev1.ServiceSpec) int {
 	if s.SessionAffinity != corev1.ServiceAffinityClientIP {
 		return 0
 	}
-	if c := s.SessionAffinityConfig; c != nil && c.ClientIP != nil && deref(c.ClientIP.TimeoutSeconds) > 0 {
+	if c := s.SessionAffinityConfig; c != nil && c.ClientIP != nil && valueOrZero(c.ClientIP.TimeoutSeconds) > 0 {
 		return int(*c.ClientIP.TimeoutSeconds)
 	}
 	return int(corev1.DefaultClientIPServiceAffinitySeconds)
@@ -89,7 +89,7 @@ func affinity(s *corev1.ServiceSpec) int {
 // readExternal is what the outside may use. A load balancer whose packets have another destination (ipMode Proxy) has
 // no address here.
 func (p *servicePart) readExternal(o *corev1.Service) {
-	p.ExternalIPs = p.addrs("spec.externalIPs", o.Spec.ExternalIPs)
+	p.ExternalIPs = p.destinationAddrs("spec.externalIPs", o.Spec.ExternalIPs)
 	if o.Spec.Type != corev1.ServiceTypeLoadBalancer {
 		return
 	}
@@ -100,11 +100,11 @@ func (p *servicePart) readExternal(o *corev1.Service) {
 		}
 	}
 	p.LoadBalancer = true
-	p.LoadBalancerIPs = p.addrs("status.loadBalancer.ingress", ingress)
+	p.LoadBalancerIPs = p.destinationAddrs("status.loadBalancer.ingress", ingress)
 	if p.ExternalLocal && o.Spec.HealthCheckNodePort > 0 && o.Spec.HealthCheckNodePort < 1<<16 {
 		p.HealthCheckPort = uint16(o.Spec.HealthCheckNodePort)
 	}
-	ranges, err := prefixes(trimmed(o.Spec.LoadBalancerSourceRanges))
+	ranges, err := parsePrefixes(trimSpaces(o.Spec.LoadBalancerSourceRanges))
 	if err != nil {
 		p.Problems = append(p.Problems, fmt.Sprintf("spec.loadBalancerSourceRanges: %v: write ranges such as "+
 			"192.0.2.0/24; this one lets nobody in", err))
@@ -115,7 +115,7 @@ func (p *servicePart) readExternal(o *corev1.Service) {
 	}
 }
 
-func trimmed(list []string) []string {
+func trimSpaces(list []string) []string {
 	var out []string
 	for _, s := range list {
 		out = append(out, strings.TrimSpace(s))
@@ -123,8 +123,8 @@ func trimmed(list []string) []string {
 	return out
 }
 
-// addrs are those of a field that can be the destination of a connection.
-func (p *servicePart) addrs(field string, list []string) []netip.Addr {
+// destinationAddrs are those of a field that can be the destination of a connection.
+func (p *servicePart) destinationAddrs(field string, list []string) []netip.Addr {
 	var out []netip.Addr
 	seen := map[netip.Addr]bool{}
 	for _, s := range list {
@@ -154,7 +154,7 @@ func (p *servicePart) addPort(i int, port corev1.ServicePort, t corev1.ServiceTy
 		return
 	}
 	if !isProtocol(protocol) {
-		p.Problems = append(p.Problems, plain(fmt.Sprintf("spec.ports[%d]: protocol %q: it is TCP, UDP or SCTP", i,
+		p.Problems = append(p.Problems, plainText(fmt.Sprintf("spec.ports[%d]: protocol %q: it is TCP, UDP or SCTP", i,
 			protocol)))
 		return
 	}
@@ -171,7 +171,7 @@ func isProtocol(p corev1.Protocol) bool {
 
 func isPort(n int32) bool { return n > 0 && n < 1<<16 }
 
-func deref[T any](p *T) T {
+func valueOrZero[T any](p *T) T {
 	if p == nil {
 		var zero T
 		return zero
@@ -179,27 +179,27 @@ func deref[T any](p *T) T {
 	return *p
 }
 
-// joined puts a Service and its slices together.
-func joined(s *servicePart, parts []*slicePart) *world.Service {
+// joinSlices puts a Service and its slices together.
+func joinSlices(s *servicePart, parts []*slicePart) *world.Service {
 	if s.ignored {
 		return nil
 	}
 	out := s.Service
-	bound(&out, parts) // first: what is left out costs no memory
+	boundService(&out, parts) // first: what is left out costs no memory
 	out.Ports = slices.Clone(out.Ports)
 	for i := range out.Ports {
 		p := &out.Ports[i]
 		for _, part := range parts {
-			p.Endpoints = append(p.Endpoints, part.behind(p, s.notReadyToo)...)
+			p.Endpoints = append(p.Endpoints, part.endpointsOf(p, s.notReadyToo)...)
 		}
-		p.Endpoints = distinct(p.Endpoints)
+		p.Endpoints = distinctEndpoints(p.Endpoints)
 	}
 	return &out
 }
 
-// distinct sorts, and keeps the best of what slices say of one address while an endpoint moves from one to another. Of
-// which pod it is they must agree.
-func distinct(all []world.Endpoint) []world.Endpoint {
+// distinctEndpoints sorts, and keeps the best of what slices say of one address while an endpoint moves from one to
+// another. Of which pod it is they must agree.
+func distinctEndpoints(all []world.Endpoint) []world.Endpoint {
 	rank := func(e world.Endpoint) int {
 		switch {
 		case e.Ready:

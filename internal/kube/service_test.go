@@ -64,7 +64,7 @@ func TestExternalService(t *testing.T) {
 }
 
 func ips(list ...string) []netip.Addr {
-	out, err := addrs(list)
+	out, err := parseAddrs(list)
 	if err != nil {
 		panic(err)
 	}

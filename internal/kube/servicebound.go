@@ -19,10 +19,10 @@ const (
 	mostOfOne     = 65536 // the same of one address, which is always served
 )
 
-// bound leaves out what is too much: the last ports, and of addresses beside cluster IPs those of spec.externalIPs
-// first. One address of each family stays. The parts have the endpoints.
-func bound(s *world.Service, parts []*slicePart) {
-	choices, ports := served(s, parts)
+// boundService leaves out what is too much: the last ports, and of addresses beside cluster IPs those of
+// spec.externalIPs first. One address of each family stays. The parts have the endpoints.
+func boundService(s *world.Service, parts []*slicePart) {
+	choices, ports := countChoices(s, parts)
 	if ports < len(s.Ports) {
 		s.Problems = append(slices.Clip(s.Problems), fmt.Sprintf("of its %d ports the first %d, by protocol and "+
 			"number, are served, which is the most with so many endpoints or source ranges: divide it into "+
@@ -42,13 +42,13 @@ func bound(s *world.Service, parts []*slicePart) {
 	}
 }
 
-// served is how many ports one address is served with, and how many choices these have.
-func served(s *world.Service, parts []*slicePart) (choices perFamily, ports int) {
+// countChoices is how many ports one address is served with, and how many choices these have.
+func countChoices(s *world.Service, parts []*slicePart) (choices perFamily, ports int) {
 	clients := clientsOf(s)
 	for i := range s.Ports {
 		more := choices
 		for f, n := range endpointsOf(&s.Ports[i], parts) {
-			more[f] += rounded(max(1, n, clients[f]))
+			more[f] += roundToPowerOfTwo(max(1, n, clients[f]))
 		}
 		if max(more[world.V4], more[world.V6]) > mostOfOne {
 			return choices, i
@@ -58,13 +58,13 @@ func served(s *world.Service, parts []*slicePart) (choices perFamily, ports int)
 	return choices, len(s.Ports)
 }
 
-// rounded is n made up to a power of two: what is left out is not to change with each endpoint.
-func rounded(n int) int { return 1 << bits.Len(uint(n-1)) }
+// roundToPowerOfTwo is n made up to a power of two: what is left out is not to change with each endpoint.
+func roundToPowerOfTwo(n int) int { return 1 << bits.Len(uint(n-1)) }
 
 // endpointsOf counts the endpoints of a port; one that moves from a slice to another for a moment twice.
 func endpointsOf(port *world.ServicePort, parts []*slicePart) (n perFamily) {
 	for _, p := range parts {
-		if p.at(port) == 0 {
+		if p.portNumber(port) == 0 {
 			continue
 		}
 		for f := range n {

@@ -91,7 +91,7 @@ func bounded(o *corev1.Service, ports, endpoints int) *world.Service {
 			world.Endpoint{AddrPort: at("fd00::", i)})
 	}
 	part.has = perFamily{endpoints, endpoints}
-	return joined(p, []*slicePart{part})
+	return joinSlices(p, []*slicePart{part})
 }
 
 func at(network string, n int) netip.AddrPort {

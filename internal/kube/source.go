@@ -43,10 +43,10 @@ func NewSource(clients *Clients, log *slog.Logger, kinds ...Kind) *Source {
 		changes: make(chan Change, backlog), stopped: make(chan struct{}), join: newJoin(),
 	}
 	for _, k := range kinds {
-		convert, remove := k.conversion(s)
-		s.tables = append(s.tables, &table{convert: convert, remove: remove, send: s.send, known: map[string]string{},
-			synced: func() { s.unsynced.Add(-1) },
-			back:   func(seen, list string) { s.tellBack(k.plural(), seen, list) }})
+		convert, remove := k.convertAndRemove(s)
+		s.tables = append(s.tables, &table{convert: convert, remove: remove, send: s.sendChange,
+			known: map[string]string{}, synced: func() { s.unsynced.Add(-1) },
+			back: func(seen, list string) { s.tellBack(k.pluralName(), seen, list) }})
 	}
 	s.unsynced.Store(int32(len(kinds)))
 	return s
@@ -78,17 +78,17 @@ func (s *Source) Observe(obj any) error {
 		return fmt.Errorf("an object of the API without metadata: %w", err)
 	}
 	for i, k := range s.kinds {
-		if k.is(obj) && selects(k, keyOf(m.GetNamespace(), m.GetName())) {
-			return s.tables[i].observe(obj)
+		if k.isObject(obj) && selectsKey(k, keyOf(m.GetNamespace(), m.GetName())) {
+			return s.tables[i].observeObject(obj)
 		}
 	}
 	return fmt.Errorf("%T %s is none that is followed", obj, m.GetName())
 }
 
-// table returns the table that follows an object of a resource, or nil.
-func (s *Source) table(plural, key string) *table {
+// tableFor returns the table that follows an object of a resource, or nil.
+func (s *Source) tableFor(plural, key string) *table {
 	for i, k := range s.kinds {
-		if k.plural() == plural && selects(k, key) {
+		if k.pluralName() == plural && selectsKey(k, key) {
 			return s.tables[i]
 		}
 	}
@@ -100,20 +100,20 @@ func (s *Source) table(plural, key string) *table {
 // (KEP-5504).
 func (s *Source) Outdated(k Kind, m metav1.Object) bool {
 	key := keyOf(m.GetNamespace(), m.GetName())
-	t := s.table(k.plural(), key)
-	return t != nil && t.outdated(key, m.GetResourceVersion())
+	t := s.tableFor(k.pluralName(), key)
+	return t != nil && t.isOutdated(key, m.GetResourceVersion())
 }
 
 // Overwritten reports whether an object has been written or deleted since the write that gave it a version, as far as
 // that is known.
 func (s *Source) Overwritten(k Kind, key, version string) bool {
-	return s.table(k.plural(), key).overwritten(key, version)
+	return s.tableFor(k.pluralName(), key).isOverwritten(key, version)
 }
 
 // Applied returns when the world has all that was observed, or brought by a watch, before the call.
 func (s *Source) Applied(ctx context.Context) error {
 	applied := make(chan struct{})
-	s.send(func(*world.World) []world.Touch {
+	s.sendChange(func(*world.World) []world.Touch {
 		close(applied)
 		return nil
 	})
@@ -129,7 +129,7 @@ func (s *Source) Applied(ctx context.Context) error {
 func (s *Source) Run(ctx context.Context) {
 	var wg sync.WaitGroup
 	for i, k := range s.kinds {
-		wg.Go(func() { s.reflector(k, s.tables[i]).RunWithContext(ctx) })
+		wg.Go(func() { s.newReflector(k, s.tables[i]).RunWithContext(ctx) })
 	}
 	<-ctx.Done()
 	close(s.stopped)
@@ -137,35 +137,35 @@ func (s *Source) Run(ctx context.Context) {
 }
 
 // Store returns what the reflector of a kind fills. A caller that does not Run the source fills it itself.
-func (s *Source) Store(k Kind) cache.TransformingStore { return s.table(k.plural(), "") }
+func (s *Source) Store(k Kind) cache.TransformingStore { return s.tableFor(k.pluralName(), "") }
 
-func (s *Source) send(c Change) {
+func (s *Source) sendChange(c Change) {
 	select {
 	case s.changes <- c:
 	case <-s.stopped:
 	}
 }
 
-// interning has something done with the strings that are known.
-func (s *Source) interning(do func(*interner)) {
+// withInterner has something done with the strings that are known.
+func (s *Source) withInterner(do func(*interner)) {
 	s.stringsMu.Lock()
 	defer s.stringsMu.Unlock()
 	do(&s.strings)
 }
 
-func (s *Source) reflector(k Kind, t *table) *cache.Reflector {
-	all, served := k.fields()
-	resumes := &resumer{forked: t.fork, refusable: !served.Empty()}
+func (s *Source) newReflector(k Kind, t *table) *cache.Reflector {
+	all, served := k.fieldSelectors()
+	resumes := &resumer{forked: t.markForked, refusable: !served.Empty()}
 	options := func(o *metav1.ListOptions) {
-		o.LabelSelector, o.FieldSelector = k.selector(), all.String()
+		o.LabelSelector, o.FieldSelector = k.labelSelector(), all.String()
 		if !resumes.refused {
 			o.FieldSelector = fields.AndSelectors(all, served).String()
 		}
 	}
-	resumes.ListWatch = cache.NewFilteredListWatchFromClient(k.client(s.clients), k.plural(), metav1.NamespaceAll,
-		options)
-	return cache.NewReflectorWithOptions(resumes, k.example(), t, cache.ReflectorOptions{
-		Name: k.plural(),
+	resumes.ListWatch = cache.NewFilteredListWatchFromClient(k.restClient(s.clients), k.pluralName(),
+		metav1.NamespaceAll, options)
+	return cache.NewReflectorWithOptions(resumes, k.exampleObject(), t, cache.ReflectorOptions{
+		Name: k.pluralName(),
 		// The API server may be away for a restart only: client-go's own 30 s would be an outage of ours.
 		Backoff: &wait.Backoff{Duration: 50 * time.Millisecond, Factor: 2, Jitter: 0.2, Cap: 800 * time.Millisecond,
 			Steps: 10},

@@ -25,7 +25,7 @@ func newTable(w *world.World, synced func()) *table {
 			n := Node(obj.(*corev1.Node))
 			return func(w *world.World) []world.Touch { return w.SetNode(n) }
 		},
-		remove: removal((*world.World).DelNode),
+		remove: removeChange((*world.World).DelNode),
 		send:   func(c Change) { c(w) }, synced: synced, known: map[string]string{},
 	}
 }
@@ -94,25 +94,25 @@ func TestTableObserves(t *testing.T) {
 	w := world.New("", &world.Config{})
 	table := newTable(w, func() {})
 	must(t, table.Replace([]any{version("a", "9")}, "9"))
-	must(t, table.observe(version("a", "12")))
+	must(t, table.observeObject(version("a", "12")))
 	must(t, table.Update(version("a", "11")))
 	if have := nodeVersions(w); have != "a@12 " {
 		t.Errorf("have %s", have)
 	}
 	must(t, table.Delete(version("a", "13")))
-	must(t, table.observe(version("a", "12")))
+	must(t, table.observeObject(version("a", "12")))
 	if have := nodeVersions(w); have != "" {
 		t.Errorf("a deleted object came back: %s", have)
 	}
-	must(t, table.observe(version("b", "14")))
+	must(t, table.observeObject(version("b", "14")))
 	must(t, table.Delete(version("b", "15")))
-	must(t, table.observe(version("b", "14")))
-	must(t, table.observe(version("c", "16")))
+	must(t, table.observeObject(version("b", "14")))
+	must(t, table.observeObject(version("c", "16")))
 	if have := nodeVersions(w); have != "c@16 " {
 		t.Errorf("what the watch has yet to bring: have %s", have)
 	}
 	must(t, table.Replace(nil, "17"))
-	must(t, table.observe(version("c", "16")))
+	must(t, table.observeObject(version("c", "16")))
 	if have := nodeVersions(w); have != "" {
 		t.Errorf("an object that a list no longer has came back: %s", have)
 	}
@@ -127,7 +127,7 @@ func TestTableKnowsWhatWasOverwritten(t *testing.T) {
 	}{
 		"not listed yet": {func(*table) error { return nil }, false},
 		"late":           {func(t *table) error { return t.Update(namespace("a", "9", "")) }, false},
-		"our own":        {func(t *table) error { return t.observe(namespace("a", "10", "")) }, false},
+		"our own":        {func(t *table) error { return t.observeObject(namespace("a", "10", "")) }, false},
 		"another's":      {func(t *table) error { return t.Update(namespace("a", "11", "")) }, true},
 		"deleted before": {func(t *table) error { return t.Delete(namespace("a", "9", "")) }, false},
 		"deleted":        {func(t *table) error { return t.Delete(namespace("a", "11", "")) }, true},
@@ -135,7 +135,7 @@ func TestTableKnowsWhatWasOverwritten(t *testing.T) {
 	} {
 		_, table, _ := namespaces()
 		must(t, c.watch(table))
-		if have := table.overwritten("a", "10"); have != c.want {
+		if have := table.isOverwritten("a", "10"); have != c.want {
 			t.Errorf("%s: %v, want %v", name, have, c.want)
 		}
 	}
@@ -184,7 +184,7 @@ func (s *fakeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		case <-stop:
 			expired := metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: "Failure",
 				Reason: metav1.StatusReasonExpired, Code: 410}
-			fmt.Fprintf(w, `{"type":"ERROR","object":%s}`, encode(expired))
+			fmt.Fprintf(w, `{"type":"ERROR","object":%s}`, toJSON(expired))
 		case <-r.Context().Done():
 		}
 	default:

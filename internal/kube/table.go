@@ -53,10 +53,10 @@ var (
 
 // Transformer converts an object of a list as soon as it is there, so that the whole list is never held as it was sent.
 func (t *table) Transformer() cache.TransformFunc {
-	return func(obj any) (any, error) { return t.row(obj) }
+	return func(obj any) (any, error) { return t.rowOf(obj) }
 }
 
-func (t *table) row(obj any) (*row, error) {
+func (t *table) rowOf(obj any) (*row, error) {
 	if r, done := obj.(*row); done {
 		return r, nil
 	}
@@ -87,21 +87,21 @@ func (t *table) Add(obj any) error { return t.Update(obj) }
 
 // Update takes an object from the watch.
 func (t *table) Update(obj any) error {
-	r, err := t.row(obj)
+	r, err := t.rowOf(obj)
 	if err != nil {
 		return err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.put(r)
-	t.reach(r.version)
+	t.putNewer(r)
+	t.noteVersion(r.version)
 	return nil
 }
 
-// reach notes how far the watch is: it brings all changes of a kind in order of their versions. What it brought was
-// sent before.
-func (t *table) reach(version string) {
-	if newer(version, t.latest) {
+// noteVersion notes how far the watch is: it brings all changes of a kind in order of their versions. What it brought
+// was sent before.
+func (t *table) noteVersion(version string) {
+	if isNewer(version, t.latest) {
 		t.latest = version
 		t.wakeWaiting()
 	}
@@ -111,62 +111,62 @@ func (t *table) reach(version string) {
 func (t *table) UpdateResourceVersion(version string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.reach(version)
+	t.noteVersion(version)
 }
 
-// observe takes an object that the API server gave in answer to a request of our own. It may be here before the watch
-// brings it, and after the watch has brought its end: an object that is not known and not newer than what the watch has
-// brought is no more.
-func (t *table) observe(obj any) error {
-	r, err := t.row(obj)
+// observeObject takes an object that the API server gave in answer to a request of our own. It may be here before the
+// watch brings it, and after the watch has brought its end: an object that is not known and not newer than what the
+// watch has brought is no more.
+func (t *table) observeObject(obj any) error {
+	r, err := t.rowOf(obj)
 	if err != nil {
 		return err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.missing(r.key, r.version) {
-		t.put(r)
+	if t.isMissing(r.key, r.version) {
+		t.putNewer(r)
 	}
 	return nil
 }
 
-// outdated says whether an object, as the API server has it, has yet to be observed.
-func (t *table) outdated(key, version string) bool {
+// isOutdated says whether an object, as the API server has it, has yet to be observed.
+func (t *table) isOutdated(key, version string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.missing(key, version)
+	return t.isMissing(key, version)
 }
 
-func (t *table) missing(key, version string) bool {
+func (t *table) isMissing(key, version string) bool {
 	if known, is := t.known[key]; is {
-		return newer(version, known)
+		return isNewer(version, known)
 	}
-	return newer(version, t.latest) // else the watch has brought its end
+	return isNewer(version, t.latest) // else the watch has brought its end
 }
 
-// overwritten reports whether an object was written or deleted after a version of it: a watch that has not reached that
-// version says nothing.
-func (t *table) overwritten(key, version string) bool {
+// isOverwritten reports whether an object was written or deleted after a version of it: a watch that has not reached
+// that version says nothing.
+func (t *table) isOverwritten(key, version string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if known, is := t.known[key]; is {
-		return newer(known, version)
+		return isNewer(known, version)
 	}
-	return t.latest != "" && !newer(version, t.latest)
+	return t.latest != "" && !isNewer(version, t.latest)
 }
 
-// put sends what is newer than what was sent.
-func (t *table) put(r *row) {
-	if old, is := t.known[r.key]; is && !newer(r.version, old) {
+// putNewer sends what is newer than what was sent.
+func (t *table) putNewer(r *row) {
+	if old, is := t.known[r.key]; is && !isNewer(r.version, old) {
 		return
 	}
 	t.known[r.key] = r.version
-	t.see(r.version)
+	t.noteSeenVersion(r.version)
 	t.send(r.set)
 }
 
-// newer says that version a comes after b; if they cannot be compared, it does.
-func newer(a, b string) bool {
+// isNewer says that version a comes after b; if they cannot be compared, it does.
+func isNewer(a, b string) bool {
 	c, err := resourceversion.CompareResourceVersion(a, b)
 	return err != nil || c > 0
 }
@@ -187,9 +187,9 @@ func (t *table) Delete(obj any) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.known, key)
-	t.see(m.GetResourceVersion())
+	t.noteSeenVersion(m.GetResourceVersion())
 	t.send(t.remove(key))
-	t.reach(m.GetResourceVersion())
+	t.noteVersion(m.GetResourceVersion())
 	return nil
 }
 
@@ -214,14 +214,14 @@ func (t *table) Replace(list []any, version string) error {
 	there := make(map[string]bool, len(list))
 	for _, r := range rows {
 		there[r.key] = true
-		if old, is := t.known[r.key]; back || !is || newer(r.version, old) {
+		if old, is := t.known[r.key]; back || !is || isNewer(r.version, old) {
 			t.known[r.key] = r.version
-			t.see(r.version)
+			t.noteSeenVersion(r.version)
 			changes = append(changes, r.set)
 		}
 	}
 	gone := t.removeAllBut(there, func(old string) bool {
-		return !back && version != "" && newer(old, version) // what we wrote after the list was made exists
+		return !back && version != "" && isNewer(old, version) // what we wrote after the list was made exists
 	})
 	if len(gone) > 0 {
 		t.lacks = version
@@ -231,7 +231,7 @@ func (t *table) Replace(list []any, version string) error {
 		changes = append(changes, t.tellBack(t.latest, version))
 	}
 	t.latest, t.forked = version, false
-	t.send(t.all(changes))
+	t.send(t.combineChanges(changes))
 	t.wakeWaiting()
 	return nil
 }
@@ -243,7 +243,7 @@ func (t *table) Replace(list []any, version string) error {
 func (t *table) wentBack(rows []*row, version string) bool {
 	return t.forked || Older(version, t.latest) || slices.ContainsFunc(rows, func(r *row) bool {
 		known, is := t.known[r.key]
-		return is && Older(r.version, known) && !newer(known, version)
+		return is && Older(r.version, known) && !isNewer(known, version)
 	})
 }
 
@@ -265,8 +265,8 @@ func (t *table) tellBack(seen, list string) Change {
 	}
 }
 
-// fork notes that the API server's history is not the one that was followed.
-func (t *table) fork() {
+// markForked notes that the API server's history is not the one that was followed.
+func (t *table) markForked() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.forked = true
@@ -275,7 +275,7 @@ func (t *table) fork() {
 func (t *table) oldestFirst(list []any) ([]*row, error) {
 	rows := make([]*row, len(list))
 	for i, obj := range list {
-		r, err := t.row(obj)
+		r, err := t.rowOf(obj)
 		if err != nil {
 			return nil, err
 		}
@@ -287,8 +287,8 @@ func (t *table) oldestFirst(list []any) ([]*row, error) {
 	return rows, nil
 }
 
-// all is many changes in one; the first time it also says that the list is in the world.
-func (t *table) all(changes []Change) Change {
+// combineChanges is many changes in one; the first time it also says that the list is in the world.
+func (t *table) combineChanges(changes []Change) Change {
 	first := !t.listed
 	t.listed = true
 	return func(w *world.World) []world.Touch {

@@ -15,7 +15,7 @@ func Traffic(o *v1.EgressIPTraffic) *world.Traffic {
 	t := &world.Traffic{Name: o.Name, Labels: o.Labels, Created: o.CreationTimestamp.Time}
 	note := func(format string, args ...any) {
 		if len(t.Problems) < maxTrafficProblems {
-			t.Problems = append(t.Problems, plain(fmt.Sprintf(format, args...)))
+			t.Problems = append(t.Problems, plainText(fmt.Sprintf(format, args...)))
 		}
 	}
 	list, err := atMost(o.Spec.DestinationNetworks, maxNetworks)
@@ -27,7 +27,7 @@ func Traffic(o *v1.EgressIPTraffic) *world.Traffic {
 		p, err := parsePrefix(string(text))
 		if err != nil {
 			note("spec.destinationNetworks[%d]: %q is not a network: write one such as 10.0.0.0/8 or fd00:20::/64", i,
-				plain(string(text)))
+				plainText(string(text)))
 			continue
 		}
 		all = append(all, p)

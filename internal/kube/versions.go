@@ -20,14 +20,14 @@ type waiter struct {
 // objects and of their ends, not those of lists and bookmarks, which the watch of a kind that does not change reaches
 // late. The exception is a list that lacks objects that were known: their ends have no version here.
 func (s *Source) Seen() Versions {
-	return s.versions((*table).seen)
+	return s.versionsBy((*table).seenVersion)
 }
 
 // Newest returns the versions of the last objects, or of their ends, that have come. A program that follows the same
 // history reaches them as soon as its watches bring them.
-func (s *Source) Newest() Versions { return s.versions(func(t *table) string { return t.newest }) }
+func (s *Source) Newest() Versions { return s.versionsBy(func(t *table) string { return t.newest }) }
 
-func (s *Source) versions(of func(*table) string) Versions {
+func (s *Source) versionsBy(of func(*table) string) Versions {
 	v := Versions{}
 	for i, k := range s.kinds {
 		if !k.decidesClaims() {
@@ -36,7 +36,7 @@ func (s *Source) versions(of func(*table) string) Versions {
 		t := s.tables[i]
 		t.mu.Lock()
 		if version := of(t); version != "" {
-			v[k.plural()] = version
+			v[k.pluralName()] = version
 		}
 		t.mu.Unlock()
 	}
@@ -46,7 +46,7 @@ func (s *Source) versions(of func(*table) string) Versions {
 // SeenPods says whether Seen names a version of pods that is newer than the first list of them, and so than the end of
 // each pod that this program has never seen.
 func (s *Source) SeenPods() bool {
-	t := s.table("pods", "")
+	t := s.tableFor("pods", "")
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return Older(t.first, t.newest)
@@ -64,11 +64,11 @@ func (s *Source) Reached(ctx context.Context, v Versions) error {
 // decides nothing here.
 func (s *Source) Brought(ctx context.Context, v Versions) error {
 	for i, k := range s.kinds {
-		plural, t := k.plural(), s.tables[i]
+		plural, t := k.pluralName(), s.tables[i]
 		if v[plural] == "" || !k.decidesClaims() {
 			continue
 		}
-		w := t.wait(v[plural])
+		w := t.waitForVersion(v[plural])
 		select {
 		case <-w.reached:
 		case <-ctx.Done():
@@ -79,8 +79,8 @@ func (s *Source) Brought(ctx context.Context, v Versions) error {
 	return nil
 }
 
-// wait begins to wait until the watch has brought everything up to a version.
-func (t *table) wait(version string) waiter {
+// waitForVersion begins to wait until the watch has brought everything up to a version.
+func (t *table) waitForVersion(version string) waiter {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	w := waiter{version, make(chan struct{})}
@@ -108,17 +108,17 @@ func (t *table) wakeWaiting() {
 
 func (t *table) hasReached(version string) bool { return t.latest != "" && !Older(t.latest, version) }
 
-// seen is a version that another program's watch reaches once it has brought all that was sent here.
-func (t *table) seen() string {
-	if t.lacks != "" && newer(t.lacks, t.newest) {
+// seenVersion is a version that another program's watch reaches once it has brought all that was sent here.
+func (t *table) seenVersion() string {
+	if t.lacks != "" && isNewer(t.lacks, t.newest) {
 		return t.lacks
 	}
 	return t.newest
 }
 
-// see notes the version of something that the world gets.
-func (t *table) see(version string) {
-	if newer(version, t.newest) {
+// noteSeenVersion notes the version of something that the world gets.
+func (t *table) noteSeenVersion(version string) {
+	if isNewer(version, t.newest) {
 		t.newest = version
 	}
 }
@@ -126,7 +126,7 @@ func (t *table) see(version string) {
 // HasReached says whether Reached need not wait for a watch.
 func (s *Source) HasReached(v Versions) bool {
 	for plural, version := range v {
-		if t := s.table(plural, ""); t != nil {
+		if t := s.tableFor(plural, ""); t != nil {
 			t.mu.Lock()
 			reached := t.hasReached(version)
 			t.mu.Unlock()

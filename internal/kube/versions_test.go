@@ -25,7 +25,7 @@ func TestSeen(t *testing.T) {
 		{"a list", func() error { return table.Replace([]any{version("a", "7"), version("b", "9")}, "20") }, "9"},
 		{"a bookmark", func() error { table.UpdateResourceVersion("25"); return nil }, "9"},
 		{"a change", func() error { return table.Update(version("a", "30")) }, "30"},
-		{"what was observed", func() error { return table.observe(version("c", "32")) }, "32"},
+		{"what was observed", func() error { return table.observeObject(version("c", "32")) }, "32"},
 		{"an older change", func() error { return table.Update(version("b", "31")) }, "32"},
 		{"an end", func() error { return table.Delete(version("c", "33")) }, "33"},
 		{"the same list", func() error {
@@ -35,7 +35,7 @@ func TestSeen(t *testing.T) {
 		{"a history that went back", func() error { return table.Replace([]any{version("a", "5")}, "6") }, "5"},
 	} {
 		must(t, c.do())
-		if have := table.seen(); have != c.want {
+		if have := table.seenVersion(); have != c.want {
 			t.Errorf("after %s: %q, want %q", c.what, have, c.want)
 		}
 		want := c.want

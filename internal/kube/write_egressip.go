@@ -26,12 +26,12 @@ type statusPatch struct {
 // writeEgressIP makes the status of an EgressIP what it should be, if the object is still at the version that was seen.
 func writeEgressIP(shown, should *world.EgressIP) *Write {
 	urgent := !shown.Placement.Same(&should.Placement)
-	only := !urgent && !shown.Altered && rewords(shown.Conditions, should.Conditions)
+	only := !urgent && !shown.Altered && changesMessagesOnly(shown.Conditions, should.Conditions)
 	return &Write{Version: shown.Version, Urgent: urgent, Rewords: only, Patch: func(now time.Time) Patch {
 		written := *should
 		written.Placement = should.WrittenAt(now, &shown.Placement)
 		return Patch{Plural: "egressips", Name: shown.Name, Subresource: "status", Type: types.MergePatchType,
-			Body: []byte(encode(statusOf(&written))), Client: ofEgressIP}
+			Body: []byte(toJSON(statusOf(&written))), Client: ofEgressIP}
 	}}
 }
 

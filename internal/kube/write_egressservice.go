@@ -27,7 +27,7 @@ type hostingPatch struct {
 // was seen.
 func writeEgressService(shown, should *world.EgressService) *Write {
 	urgent := shown.Host != should.Host || !shown.Placement.Same(&should.Placement)
-	only := !urgent && !shown.Altered && rewords(shown.Conditions, should.Conditions)
+	only := !urgent && !shown.Altered && changesMessagesOnly(shown.Conditions, should.Conditions)
 	return &Write{Version: shown.Version, Urgent: urgent, Rewords: only, Patch: func(now time.Time) Patch {
 		written := *should
 		written.Placement = should.WrittenAt(now, &shown.Placement)
@@ -38,6 +38,6 @@ func writeEgressService(shown, should *world.EgressService) *Write {
 		patch.Status.AssignedSourceIPs = s.AssignedSourceIPs
 		patch.Status.InForce, patch.Status.Conditions = s.InForce, s.Conditions
 		return Patch{Plural: "egressservices", Namespace: shown.Namespace, Name: shown.Name, Subresource: "status",
-			Type: types.MergePatchType, Body: []byte(encode(patch)), Client: ofEgressIP}
+			Type: types.MergePatchType, Body: []byte(toJSON(patch)), Client: ofEgressIP}
 	}}
 }

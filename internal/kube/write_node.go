@@ -15,27 +15,27 @@ import (
 // and no node's join must wait for that.
 func writeAllocation(shown, should *world.Node) *Write {
 	m := metadata{ResourceVersion: shown.Version, Annotations: map[string]any{}, Labels: map[string]any{}}
-	for key, value := range allocated(shown, should) {
+	for key, value := range missingAnnotations(shown, should) {
 		if m.Annotations[key] = value; value == "" {
 			m.Annotations[key] = nil // RFC 7386
 		}
 	}
 	if len(m.Annotations) == 0 {
-		m.Labels = relabelled(shown.Labels, should.Labels)
+		m.Labels = labelPatch(shown.Labels, should.Labels)
 	}
 	if len(m.Annotations)+len(m.Labels) == 0 {
 		return nil
 	}
-	body := []byte(encode(map[string]metadata{"metadata": m}))
+	body := []byte(toJSON(map[string]metadata{"metadata": m}))
 	return &Write{Version: shown.Version, Urgent: true, Patch: func(time.Time) Patch {
 		return Patch{Plural: "nodes", Name: shown.Name, Type: types.MergePatchType, Body: body, Client: ofCore}
 	}}
 }
 
-// allocated are the annotations that a node should have and has not. What could not be allocated is left as it is.
-// The record is written by itself, after all else: an API server with admission policies of before would refuse it,
+// missingAnnotations are the annotations that a node should have and has not. What could not be allocated is left as it
+// is. The record is written by itself, after all else: an API server with admission policies of before would refuse it,
 // and no node's join must wait for that.
-func allocated(shown, should *world.Node) map[string]string {
+func missingAnnotations(shown, should *world.Node) map[string]string {
 	id := should.ID
 	if shown.ID == id && slices.Equal(shown.Join, should.Join) && slices.Equal(shown.Transit, should.Transit) {
 		id = 0
@@ -54,8 +54,8 @@ func allocated(shown, should *world.Node) map[string]string {
 	return MergeNetworks(shown.OtherNetworks, set)
 }
 
-// relabelled are the labels that differ, as a merge patch has them; nil removes one.
-func relabelled(shown, should map[string]string) map[string]any {
+// labelPatch are the labels that differ, as a merge patch has them; nil removes one.
+func labelPatch(shown, should map[string]string) map[string]any {
 	out := map[string]any{}
 	for key, value := range should {
 		if was, is := shown[key]; !is || was != value {

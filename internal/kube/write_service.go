@@ -38,7 +38,7 @@ func writeService(shown, should *world.Service) *Write {
 			patch.Status.Conditions = append(patch.Status.Conditions, map[string]any{"type": kind, "$patch": "delete"})
 		}
 	}
-	body := []byte(encode(patch))
+	body := []byte(toJSON(patch))
 	return &Write{Version: shown.Version, Patch: func(time.Time) Patch {
 		return Patch{Plural: "services", Namespace: shown.Namespace, Name: shown.Name, Subresource: "status",
 			Type: types.StrategicMergePatchType, Body: body, Client: ofCore}

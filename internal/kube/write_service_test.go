@@ -33,7 +33,7 @@ func TestWriteService(t *testing.T) {
 			Status: corev1.ServiceStatus{Conditions: x[0]}}
 		shown := Service(&o, nil)
 		should := *shown
-		should.Conditions = conditions(x[1])
+		should.Conditions = convertConditions(x[1])
 		text, err := json.Marshal(o)
 		must(t, err)
 		text, err = strategicpatch.StrategicMergePatch(text, writeService(shown, &should).Patch(at.Time).Body, o)

@@ -22,7 +22,7 @@ type conn struct {
 func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b[:min(len(b), c.bytes.Burst())])
 	if n > 0 {
-		c.move()
+		c.noteTraffic()
 		if waited := c.bytes.WaitN(context.Background(), n); err == nil {
 			err = waited
 		}
@@ -34,12 +34,12 @@ func (c *conn) Read(b []byte) (int, error) {
 func (c *conn) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
 	if n > 0 {
-		c.move()
+		c.noteTraffic()
 	}
 	return n, err
 }
 
-func (c *conn) move() { c.moved.Store(c.now().UnixNano()) }
+func (c *conn) noteTraffic() { c.moved.Store(c.now().UnixNano()) }
 
 // Close ends the connection once.
 func (c *conn) Close() error {

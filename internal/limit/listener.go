@@ -53,7 +53,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		admitted, displaced := l.admit(c)
+		admitted, displaced := l.admitConn(c)
 		if displaced != nil {
 			displaced.Close()
 		}
@@ -64,27 +64,27 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// admit is the connection with its bounds, or nil, and the one whose place it takes, if any. The caller closes that
+// admitConn is the connection with its bounds, or nil, and the one whose place it takes, if any. The caller closes that
 // one; it no longer counts.
-func (l *listener) admit(c net.Conn) (admitted, displaced *conn) {
+func (l *listener) admitConn(c net.Conn) (admitted, displaced *conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.sweep()
+	l.forgetIdlePeers()
 	p := l.peerOf(c)
 	if !p.begins.AllowN(l.now(), 1) || len(p.open) >= l.bounds.PerPeer {
 		return nil, nil
 	}
 	if !p.own && l.strangers >= l.bounds.Connections {
-		most := l.most()
+		most := l.busiestPeer()
 		if len(most.open) <= len(p.open) {
 			return nil, nil
 		}
-		displaced = most.idlest()
-		l.drop(most, displaced)
+		displaced = most.idlestConn()
+		l.dropConn(most, displaced)
 	}
 	admitted = &conn{Conn: c, bytes: p.bytes, now: l.now}
-	admitted.release = func() { l.release(p, admitted) }
-	admitted.move()
+	admitted.release = func() { l.releaseConn(p, admitted) }
+	admitted.noteTraffic()
 	if p.open[admitted] = true; !p.own {
 		l.strangers++
 	}
@@ -96,35 +96,35 @@ func (l *listener) peerOf(c net.Conn) *peer {
 	from := addressOf(c.RemoteAddr())
 	p := l.peers[from]
 	if p == nil {
-		p = l.bounds.peer()
+		p = l.bounds.newPeer()
 		p.own = from == addressOf(c.LocalAddr())
 		l.peers[from] = p
 	}
 	return p
 }
 
-func (b Bounds) peer() *peer {
+func (b Bounds) newPeer() *peer {
 	return &peer{open: map[*conn]bool{}, begins: rate.NewLimiter(rate.Limit(b.NewPerSecond), 2*b.NewPerSecond),
 		bytes: rate.NewLimiter(rate.Limit(b.BytesPerSecond), 2*b.BytesPerSecond)}
 }
 
-// most is the peer with the most connections, of several the one with the connection that has been idle for longest.
-// This host itself is not a peer; there is one.
-func (l *listener) most() (most *peer) {
+// busiestPeer is the peer with the most connections, of several the one with the connection that has been idle for
+// longest. This host itself is not a peer; there is one.
+func (l *listener) busiestPeer() (most *peer) {
 	for _, p := range l.peers {
 		if p.own || len(p.open) == 0 {
 			continue
 		}
 		if most == nil || len(p.open) > len(most.open) || len(p.open) == len(most.open) &&
-			p.idlest().moved.Load() < most.idlest().moved.Load() {
+			p.idlestConn().moved.Load() < most.idlestConn().moved.Load() {
 			most = p
 		}
 	}
 	return most
 }
 
-// idlest is the connection that nothing went over for longest.
-func (p *peer) idlest() (idlest *conn) {
+// idlestConn is the connection that nothing went over for longest.
+func (p *peer) idlestConn() (idlest *conn) {
 	for c := range p.open {
 		if idlest == nil || c.moved.Load() < idlest.moved.Load() {
 			idlest = c
@@ -133,14 +133,14 @@ func (p *peer) idlest() (idlest *conn) {
 	return idlest
 }
 
-func (l *listener) release(p *peer, c *conn) {
+func (l *listener) releaseConn(p *peer, c *conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.drop(p, c)
+	l.dropConn(p, c)
 }
 
-// drop no longer counts a connection.
-func (l *listener) drop(p *peer, c *conn) {
+// dropConn no longer counts a connection.
+func (l *listener) dropConn(p *peer, c *conn) {
 	if !p.open[c] {
 		return
 	}
@@ -152,8 +152,8 @@ func (l *listener) drop(p *peer, c *conn) {
 // sweepEvery is longer than a peer that does nothing takes to have all its tokens again.
 const sweepEvery = 5 * time.Second
 
-// sweep forgets peers that nothing is counted of any more.
-func (l *listener) sweep() {
+// forgetIdlePeers forgets peers that nothing is counted of any more.
+func (l *listener) forgetIdlePeers() {
 	now := l.now()
 	if now.Sub(l.swept) < sweepEvery {
 		return

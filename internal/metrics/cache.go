@@ -25,15 +25,15 @@ func newCache[T any](ask func() T) *cache[T] {
 	return &cache[T]{ask: ask, asked: make(chan struct{}, 1), next: make(chan struct{})}
 }
 
-// run makes answers until ctx is done, one after the other, with a pause between them.
-func (c *cache[T]) run(ctx context.Context) {
+// refreshUntilDone makes answers until ctx is done, one after the other, with a pause between them.
+func (c *cache[T]) refreshUntilDone(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-c.asked:
 		}
-		c.put(c.ask())
+		c.putAnswer(c.ask())
 		select {
 		case <-ctx.Done():
 			return
@@ -42,16 +42,16 @@ func (c *cache[T]) run(ctx context.Context) {
 	}
 }
 
-func (c *cache[T]) put(v T) {
+func (c *cache[T]) putAnswer(v T) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	close(c.next)
 	c.last, c.at, c.next = v, time.Now(), make(chan struct{})
 }
 
-// latest is a fresh answer. The error says that none came in time.
-func (c *cache[T]) latest(ctx context.Context) (T, error) {
-	last, fresh, next := c.have()
+// latestAnswer is a fresh answer. The error says that none came in time.
+func (c *cache[T]) latestAnswer(ctx context.Context) (T, error) {
+	last, fresh, next := c.currentAnswer()
 	if fresh {
 		return last, nil
 	}
@@ -63,7 +63,7 @@ func (c *cache[T]) latest(ctx context.Context) (T, error) {
 	defer cancel()
 	select {
 	case <-next:
-		last, _, _ = c.have()
+		last, _, _ = c.currentAnswer()
 		return last, nil
 	case <-ctx.Done():
 		var none T
@@ -71,7 +71,7 @@ func (c *cache[T]) latest(ctx context.Context) (T, error) {
 	}
 }
 
-func (c *cache[T]) have() (last T, fresh bool, next <-chan struct{}) {
+func (c *cache[T]) currentAnswer() (last T, fresh bool, next <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.last, time.Since(c.at) < freshness, c.next

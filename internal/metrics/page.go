@@ -17,7 +17,7 @@ type page struct {
 
 var format = expfmt.NewFormat(expfmt.TypeTextPlain)
 
-func gather(from prometheus.Gatherer) page {
+func gatherPage(from prometheus.Gatherer) page {
 	families, err := from.Gather()
 	if err != nil {
 		return page{err: err}
@@ -33,7 +33,7 @@ func gather(from prometheus.Gatherer) page {
 }
 
 func answerPage(w http.ResponseWriter, r *http.Request, pages *cache[page]) {
-	p, err := pages.latest(r.Context())
+	p, err := pages.latestAnswer(r.Context())
 	if err == nil {
 		err = p.err
 	}

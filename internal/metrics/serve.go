@@ -57,7 +57,7 @@ func Serve(ctx context.Context, o Options, registry *prometheus.Registry, health
 	if err != nil {
 		return fmt.Errorf("metrics on %s: %w; give another --metrics-bind-address", o.Address, err)
 	}
-	return serve(ctx, o.TLS, limit.Listen(l, bounds), registry, health, log)
+	return serveListener(ctx, o.TLS, limit.Listen(l, bounds), registry, health, log)
 }
 
 // ServeHealth answers /healthz alone, without TLS, on an address until ctx is done. With an empty address it only
@@ -73,37 +73,37 @@ func ServeHealth(ctx context.Context, address string, health func() Health) erro
 	}
 	mux := http.NewServeMux()
 	handleHealth(ctx, mux, health)
-	return run(ctx, limit.Listen(l, bounds), &http.Server{Handler: mux})
+	return serveUntilDone(ctx, limit.Listen(l, bounds), &http.Server{Handler: mux})
 }
 
-func serve(ctx context.Context, f Files, l net.Listener, registry prometheus.Gatherer, health func() Health,
+func serveListener(ctx context.Context, f Files, l net.Listener, registry prometheus.Gatherer, health func() Health,
 	log *slog.Logger) error {
-	page := newCache(func() page { return gather(registry) })
-	go page.run(ctx)
+	page := newCache(func() page { return gatherPage(registry) })
+	go page.refreshUntilDone(ctx)
 	mux := http.NewServeMux()
 	handleHealth(ctx, mux, health)
 	answer := func(w http.ResponseWriter, r *http.Request) { answerPage(w, r, page) }
 	if f.ClientCA != "" {
-		answer = authenticated(answer)
+		answer = requireCertificate(answer)
 	}
 	mux.HandleFunc("/metrics", answer)
 	server := &http.Server{Handler: mux}
-	if f.given() {
-		l = newCredential(f, log).over(l)
+	if f.hasAnyFile() {
+		l = newCredential(f, log).listenTLS(l)
 		// strangers' handshakes that fail are no news
 		server.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelDebug)
 	}
-	return run(ctx, l, server)
+	return serveUntilDone(ctx, l, server)
 }
 
 func handleHealth(ctx context.Context, mux *http.ServeMux, ask func() Health) {
 	health := newCache(ask)
-	go health.run(ctx)
+	go health.refreshUntilDone(ctx)
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, r *http.Request) { answerHealth(w, r, health) })
 }
 
-// run answers until ctx is done.
-func run(ctx context.Context, l net.Listener, server *http.Server) error {
+// serveUntilDone answers until ctx is done.
+func serveUntilDone(ctx context.Context, l net.Listener, server *http.Server) error {
 	server.MaxHeaderBytes, server.ReadHeaderTimeout, server.ReadTimeout = 8<<10, 5*time.Second, 5*time.Second
 	server.WriteTimeout = slowest + 10*time.Second
 	server.SetKeepAlivesEnabled(false)
@@ -116,7 +116,7 @@ func run(ctx context.Context, l net.Listener, server *http.Server) error {
 }
 
 func answerHealth(w http.ResponseWriter, r *http.Request, health *cache[Health]) {
-	h, err := health.latest(r.Context())
+	h, err := health.latestAnswer(r.Context())
 	problems := strings.Join(append([]string{""}, h.Problems...), "\n")
 	if err != nil || !h.Alive {
 		http.Error(w, "the loop does not go round: see the log for what it waits for"+problems,

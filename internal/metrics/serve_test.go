@@ -52,7 +52,7 @@ func startWith(t *testing.T, f Files, r prometheus.Gatherer, health func() Healt
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
-	go func() { ended <- serve(ctx, f, limit.Listen(l, bounds), r, health, slog.New(log)) }()
+	go func() { ended <- serveListener(ctx, f, limit.Listen(l, bounds), r, health, slog.New(log)) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {
@@ -146,13 +146,13 @@ func TestFreshness(t *testing.T) {
 		n := 0
 		c := newCache(func() int { n++; return n })
 		ctx, cancel := context.WithCancel(t.Context())
-		go c.run(ctx)
+		go c.refreshUntilDone(ctx)
 		for _, step := range []struct {
 			pause time.Duration
 			want  int
 		}{{0, 1}, {freshness - 1, 1}, {2, 2}, {time.Hour, 3}, {1, 3}} {
 			time.Sleep(step.pause)
-			if have, err := c.latest(ctx); err != nil || have != step.want {
+			if have, err := c.latestAnswer(ctx); err != nil || have != step.want {
 				t.Errorf("after %s: answer %d, %v; want %d", step.pause, have, err, step.want)
 			}
 		}
@@ -168,9 +168,9 @@ func TestSlowAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		c := newCache(func() bool { <-ctx.Done(); return true })
-		go c.run(ctx)
+		go c.refreshUntilDone(ctx)
 		began := time.Now()
-		if _, err := c.latest(ctx); err == nil || time.Since(began) != slowest {
+		if _, err := c.latestAnswer(ctx); err == nil || time.Since(began) != slowest {
 			t.Errorf("%v after %s, want an error after %s", err, time.Since(began), slowest)
 		}
 		cancel()

@@ -16,9 +16,9 @@ type Files struct {
 	ClientCA string
 }
 
-// given says whether TLS is asked for. With only a part of the files nothing is served: a missing file must not make
-// secrets public.
-func (f Files) given() bool { return f != Files{} }
+// hasAnyFile says whether TLS is asked for. With only a part of the files nothing is served: a missing file must not
+// make secrets public.
+func (f Files) hasAnyFile() bool { return f != Files{} }
 
 // credential is the server's side of TLS. Certificates are read again when they have changed. Without a usable
 // certificate handshakes fail, and the log says why.
@@ -30,13 +30,13 @@ func newCredential(f Files, log *slog.Logger) *credential {
 		CAFlag: "--metrics-client-cacert"}, log)}
 }
 
-// over is a listener whose connections speak TLS. HTTP/2 is not offered: a connection carries one request.
-func (c *credential) over(l net.Listener) net.Listener {
-	_, _ = c.config(nil) // the log tells at the start what is wrong
-	return tls.NewListener(l, &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: c.config})
+// listenTLS is a listener whose connections speak TLS. HTTP/2 is not offered: a connection carries one request.
+func (c *credential) listenTLS(l net.Listener) net.Listener {
+	_, _ = c.configForClient(nil) // the log tells at the start what is wrong
+	return tls.NewListener(l, &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: c.configForClient})
 }
 
-func (c *credential) config(*tls.ClientHelloInfo) (*tls.Config, error) {
+func (c *credential) configForClient(*tls.ClientHelloInfo) (*tls.Config, error) {
 	have, err := c.material.Load()
 	if err != nil {
 		return nil, err
@@ -44,14 +44,15 @@ func (c *credential) config(*tls.ClientHelloInfo) (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
 		Certificates: []tls.Certificate{*have.Cert}}
 	if have.CA != nil {
-		// The kubelet, which asks for /healthz, has no certificate. A reader of /metrics needs one, see authenticated.
+		// The kubelet, which asks for /healthz, has no certificate. A reader of /metrics needs one, see
+		// requireCertificate.
 		config.ClientCAs, config.ClientAuth = have.CA, tls.VerifyClientCertIfGiven
 	}
 	return config, nil
 }
 
-// authenticated answers those who have shown a certificate of the authority.
-func authenticated(next http.HandlerFunc) http.HandlerFunc {
+// requireCertificate answers those who have shown a certificate of the authority.
+func requireCertificate(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 {
 			http.Error(w, "metrics are for those who show a certificate of the authority of --metrics-client-cacert",

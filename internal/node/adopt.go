@@ -11,9 +11,9 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// adopt takes in what a former process left: this host's facts, and the pods that are attached. After a boot their
-// ports are in the database and their interfaces are not; those are swept.
-func (a *Agent) adopt(ctx context.Context, filter formerFilter) error {
+// adoptFormer takes in what a former process left: this host's facts, and the pods that are attached. After a boot
+// their ports are in the database and their interfaces are not; those are swept.
+func (a *Agent) adoptFormer(ctx context.Context, filter formerFilter) error {
 	if err := a.cni.Sweep(ctx); err != nil {
 		a.log.Warn("could not sweep ports of pods that are gone", "error", err)
 	}
@@ -25,7 +25,7 @@ func (a *Agent) adopt(ctx context.Context, filter formerFilter) error {
 	}
 	var ports []cniserver.PodPort
 	failed := func(err error) { a.log.Warn("could not read the pods' ports; trying again", "error", err) }
-	err := persist(ctx, failed, func(ctx context.Context) (err error) {
+	err := retryUntilDone(ctx, failed, func(ctx context.Context) (err error) {
 		ports, err = cniserver.FromOVS(a.ovs).PodPorts(ctx)
 		return err
 	})
@@ -39,7 +39,7 @@ func (a *Agent) adopt(ctx context.Context, filter formerFilter) error {
 		if len(p.IPs) == 0 {
 			continue // without an address that its port may send from, it could send from any
 		}
-		at := filter.adopted(p)
+		at := filter.adoptPort(p)
 		a.loop.Do(func(w *world.World) []world.Touch { return w.SetAttachment(at) })
 	}
 	return nil
@@ -55,7 +55,7 @@ func (a *Agent) adoptHeld(ctx context.Context, nb *ovn.Plane) {
 	}
 	a.loop.Do(func(w *world.World) []world.Touch {
 		if h := w.Host(); h != nil {
-			a.holding.adopt(rows, a.config.Bridge, h.UplinkMAC)
+			a.holding.adoptRows(rows, a.config.Bridge, h.UplinkMAC)
 		}
 		return nil
 	})

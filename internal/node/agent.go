@@ -84,8 +84,8 @@ type Agent struct {
 	watchers []func(*world.World) bool
 }
 
-// watch has f asked after each round until it answers true.
-func (a *Agent) watch(f func(*world.World) bool) {
+// askAfterRounds has f asked after each round until it answers true.
+func (a *Agent) askAfterRounds(f func(*world.World) bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.watchers = append(a.watchers, f)
@@ -98,84 +98,84 @@ func (a *Agent) askWatchers(w *world.World) {
 	a.mu.Unlock()
 	for _, f := range asked {
 		if !f(w) {
-			a.watch(f)
+			a.askAfterRounds(f)
 		}
 	}
 }
 
-// decide asks the machines.
-func (a *Agent) decide(w *world.World, touched []world.Touch, now time.Time) ([]world.Touch, time.Time) {
-	cleared, ask := a.clearing.decide(w, touched, now)
-	held, look := a.holding.decide(w, now)
-	return append(cleared, held...), earliest(ask, look)
+// runMachines asks the machines.
+func (a *Agent) runMachines(w *world.World, touched []world.Touch, now time.Time) ([]world.Touch, time.Time) {
+	cleared, ask := a.clearing.stepMachine(w, touched, now)
+	held, look := a.holding.stepMachine(w, now)
+	return append(cleared, held...), earliestOf(ask, look)
 }
 
-// begin has the agent act on the cluster, which is known now.
-func (a *Agent) begin() {
+// beginActing has the agent act on the cluster, which is known now.
+func (a *Agent) beginActing() {
 	a.loop.Do(filterOrphans)
-	a.loop.Do(func(w *world.World) []world.Touch { return a.clearing.begin(w, a.api.BootID) })
+	a.loop.Do(func(w *world.World) []world.Touch { return a.clearing.beginMachine(w, a.api.BootID) })
 	a.loop.Synced()
 }
 
-// grown tells the others what this node holds as soon as it does: they steer packets here then.
-func (a *Agent) grown(_ context.Context, w *world.World, o Outcome) {
-	a.holding.grown(o.State)
+// reportGrown tells the others what this node holds as soon as it does: they steer packets here then.
+func (a *Agent) reportGrown(_ context.Context, w *world.World, o Outcome) {
+	a.holding.takeGrown(o.State)
 	if n, h := w.Node(a.self), w.Host(); n != nil && h != nil {
-		a.tell(w, n, h, o)
+		a.fillMailboxes(w, n, h, o)
 	}
 }
 
-// after runs in the loop when a round is over: it tells the others, and whoever waits.
-func (a *Agent) after(ctx context.Context, w *world.World, o Outcome) {
+// afterRound runs in the loop when a round is over: it tells the others, and whoever waits.
+func (a *Agent) afterRound(ctx context.Context, w *world.World, o Outcome) {
 	n, h := w.Node(a.self), w.Host()
 	if n != nil && h != nil {
 		a.podMTU.Store(int32(a.config.PodMTU(h)))
 		subnets := n.Subnets
 		a.subnets.Store(&subnets)
-		a.tell(w, n, h, o)
+		a.fillMailboxes(w, n, h, o)
 	}
 	if o.Err == nil && !o.Unconfirmed && n != nil && n.ID != 0 && h != nil {
 		a.started.Store(true)
 	}
 	if n != nil && cordonIsOver(n, a.api.BootID) {
-		a.uncordon(ctx, n.Version)
+		a.uncordonNode(ctx, n.Version)
 	}
-	a.tidy(ctx, w)
+	a.tidyPods(ctx, w)
 	a.askWatchers(w)
 }
 
-// tell puts what is new into the mailboxes.
-func (a *Agent) tell(w *world.World, n *world.Node, h *world.Host, o Outcome) {
+// fillMailboxes puts what is new into the mailboxes.
+func (a *Agent) fillMailboxes(w *world.World, n *world.Node, h *world.Host, o Outcome) {
 	a.forgetLost()
 	faults := networkFaults(w, n, h)
 	if faultsKnown(w.Holding(a.self), faults) {
-		a.publish(n, published(a.self, h, n, a.config))
+		a.publishAnnotations(n, nodeAnnotations(a.self, h, n, a.config))
 	}
 	// a former process's targets go on
 	if h := w.Holding(a.self); a.known == nil && h != nil && h.BootID == a.api.BootID {
-		a.last = adopted(h)
+		a.last = adoptedReport(h)
 		a.mayHold = maps.Clone(a.last.Holding)
 	}
-	left := standing(w, a.self, a.mayHold, o)
+	left := unassignedHeld(w, a.self, a.mayHold, o)
 	a.mayHold = mayHold(a.mayHold, o)
-	a.last = report(a.self, n.UID, a.last, o, a.confirmed() && !o.Unconfirmed)
+	a.last = composeReport(a.self, n.UID, a.last, o, a.confirmed() && !o.Unconfirmed)
 	maps.Copy(a.last.Holding, left)
 	_, a.last.Egress = n.Labels[world.AssignableLabel]
 	a.last.Problems = append(a.last.Problems, asProblems(faults)...)
 	a.last.Problems = append(a.last.Problems, a.holding.machine.Problems()...)
-	a.last.Problems = append(a.last.Problems, allOfNode(a.self, world.ReasonNoAnswer, a.silent())...)
+	a.last.Problems = append(a.last.Problems, allOfNode(a.self, world.ReasonNoAnswer, a.silentProblems())...)
 	a.last.Problems = append(a.last.Problems, allOfNode(a.self, world.ReasonOverlap, a.config.OverlappedBy(h))...)
 	a.last.Problems = append(a.last.Problems, allOfNode(a.self, world.ReasonMTU, a.config.TooSmall(h))...)
-	a.last.Problems = append(a.last.Problems, allOfNode(a.self, world.ReasonFirewall, a.firewall.problems())...)
+	a.last.Problems = append(a.last.Problems, allOfNode(a.self, world.ReasonFirewall, a.firewall.problemTexts())...)
 	a.last.Conflicts = a.holding.machine.Conflicts()
-	a.last.Port = a.clearing.port()
-	a.reports.put(a.last)
-	a.metrics.told(a.last)
-	a.knows(a.last)
+	a.last.Port = a.clearing.answerPort()
+	a.reports.putValue(a.last)
+	a.metrics.countReport(a.last)
+	a.steerOwnPods(a.last)
 }
 
-// silent are the processes that do not answer, as problems.
-func (a *Agent) silent() []string {
+// silentProblems are the processes that do not answer, as problems.
+func (a *Agent) silentProblems() []string {
 	var out []string
 	for _, p := range a.pulses {
 		if text := p.Problem(); text != "" {
@@ -185,18 +185,18 @@ func (a *Agent) silent() []string {
 	return out
 }
 
-// knows has this node's own pods led to what it holds without waiting for Kubernetes to tell of it.
-func (a *Agent) knows(r Report) {
+// steerOwnPods has this node's own pods led to what it holds without waiting for Kubernetes to tell of it.
+func (a *Agent) steerOwnPods(r Report) {
 	if a.known != nil && maps.Equal(a.known, r.Holding) {
 		return
 	}
 	a.known = r.Holding
-	own := r.of(a.self, a.api.BootID)
+	own := r.holdingOf(a.self, a.api.BootID)
 	a.loop.Do(func(w *world.World) []world.Touch { return w.SetOwn(own) })
 }
 
-// tidy ends the paused egress of pods, and takes the addresses of those that have ended.
-func (a *Agent) tidy(ctx context.Context, w *world.World) {
+// tidyPods ends the paused egress of pods, and takes the addresses of those that have ended.
+func (a *Agent) tidyPods(ctx context.Context, w *world.World) {
 	paused := 0
 	defer func() { a.metrics.paused.Set(float64(paused)) }()
 	for _, key := range w.Attachments() {
@@ -204,11 +204,11 @@ func (a *Agent) tidy(ctx context.Context, w *world.World) {
 		if at.EgressPaused {
 			paused++
 		}
-		if at.EgressPaused && waiting(&w.View, key) == (ref.Object{}) {
-			a.tidying.begin(chore{at, resume}, func() error { return a.resumeEgress(ctx, at) })
+		if at.EgressPaused && awaitedObject(&w.View, key) == (ref.Object{}) {
+			a.tidying.beginChore(chore{at, resume}, func() error { return a.resumeEgress(ctx, at) })
 		}
 		if p != nil && p.Completed && p.UID == at.UID {
-			a.tidying.begin(chore{at, release}, func() error { return a.release(ctx, at) })
+			a.tidying.beginChore(chore{at, release}, func() error { return a.releaseCompleted(ctx, at) })
 		}
 	}
 }
@@ -228,7 +228,7 @@ func (a *Agent) resumeEgress(ctx context.Context, at *world.Attachment) error {
 	})
 }
 
-func (a *Agent) release(ctx context.Context, at *world.Attachment) error {
+func (a *Agent) releaseCompleted(ctx context.Context, at *world.Attachment) error {
 	err := a.cni.ReleaseCompleted(ctx, at.Namespace, at.Name, at.UID)
 	if err != nil {
 		a.log.Warn("could not release the addresses of a completed pod", "pod", at.Key(), "error", err)
@@ -236,8 +236,8 @@ func (a *Agent) release(ctx context.Context, at *world.Attachment) error {
 	return err
 }
 
-// event tells people of a pod.
-func (a *Agent) event(at *world.Attachment, reason, message string) {
+// postEvent tells people of a pod.
+func (a *Agent) postEvent(at *world.Attachment, reason, message string) {
 	a.log.Warn("pod "+message, "pod", at.Key(), "reason", reason)
 	e := kube.Event{
 		Regarding: corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: at.Namespace, Name: at.Name,
@@ -283,8 +283,9 @@ func newAgent(self string, c *world.Config, log *slog.Logger) *Agent {
 	a.gateways.Store(&[]netip.Addr{})
 	a.loop = NewLoop(world.New(self, c), all.Features(), log)
 	a.holding, a.tidying = newHolding(self, a.loop, log), newTidying(a.loop.Again)
-	a.clearing = newClearing(a.loop, a.metrics.asked, log)
+	a.clearing = newClearing(a.loop, a.metrics.countQuestion, log)
 	a.firewall = newFirewall(c.Families(), log)
-	a.loop.Decide, a.loop.Grown, a.loop.After, a.loop.Ran = a.decide, a.grown, a.after, a.metrics.ran
+	a.loop.Decide, a.loop.Grown, a.loop.After, a.loop.Ran = a.runMachines, a.reportGrown, a.afterRound,
+		a.metrics.countRound
 	return a
 }

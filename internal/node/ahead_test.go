@@ -34,8 +34,8 @@ func TestLoopWaitsForTheHolder(t *testing.T) {
 		l := NewLoop(w, all.Features(), slog.New(slog.DiscardHandler))
 		h := newHolding("n1", l, l.Log)
 		h.withFakes(listen.NewFake())
-		l.Decide, l.Grown = deciding(h), func(_ context.Context, _ *world.World, o Outcome) { h.grown(o.State) }
-		go h.run(ctx, nil)
+		l.Decide, l.Grown = deciding(h), func(_ context.Context, _ *world.World, o Outcome) { h.takeGrown(o.State) }
+		go h.runHolder(ctx, nil)
 		go l.Run(ctx)
 		l.Synced()
 		steers := func(after time.Duration) (is bool) {
@@ -73,7 +73,7 @@ func TestReportsNoStepAhead(t *testing.T) {
 	}
 	s.Steered.Put(plan.Owner{}, by(0), false)
 	s.Steered.Put(plan.Owner{}, by(1), true)
-	if r := report("n1", "", Report{}, Outcome{State: s}, true); len(r.Steers) != 1 || r.Steers[0] != by(0) {
+	if r := composeReport("n1", "", Report{}, Outcome{State: s}, true); len(r.Steers) != 1 || r.Steers[0] != by(0) {
 		t.Errorf("says that it steers to %v", r.Steers)
 	}
 }
@@ -90,15 +90,15 @@ func TestReportsADropOnceOVNDrops(t *testing.T) {
 	s := compile.Full(w, all.Features())
 	led := []plan.Steered{{Egress: plan.Egress{Object: ref.Object{Kind: ref.EgressIP, Name: "e0"},
 		Network: ref.DefaultNetwork, IP: e.IPs[0]}, Node: "n2"}}
-	if r := report("n1", "", Report{Steers: led}, Outcome{State: s}, false); !slices.Equal(r.Steers, led) {
+	if r := composeReport("n1", "", Report{Steers: led}, Outcome{State: s}, false); !slices.Equal(r.Steers, led) {
 		t.Errorf("not in OVS yet: says %v", r.Steers)
 	}
 	refused := []*plane.Refused{{Owner: plan.Owner{Object: led[0].Object}, Err: errors.New("no")}}
-	if r := report("n1", "", Report{Steers: led}, Outcome{State: s, Refused: refused}, true); !slices.Equal(r.Steers,
-		led) {
+	if r := composeReport("n1", "", Report{Steers: led}, Outcome{State: s, Refused: refused},
+		true); !slices.Equal(r.Steers, led) {
 		t.Errorf("refused: says %v", r.Steers)
 	}
-	said := report("n1", "", Report{Steers: led}, Outcome{State: s}, true).of("n1", "boot").Steers
+	said := composeReport("n1", "", Report{Steers: led}, Outcome{State: s}, true).holdingOf("n1", "boot").Steers
 	want := []world.Assignment{{IP: netip.IPv4Unspecified()}, {IP: netip.IPv6Unspecified()}}
 	if !slices.Equal(said["e0"], want) {
 		t.Errorf("in OVS: says %v", said)

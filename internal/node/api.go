@@ -132,12 +132,12 @@ func (a *API) Namespace(ctx context.Context, name string) error {
 
 // EgressIPs has the world take in all EgressIPs as they are now.
 func (a *API) EgressIPs(ctx context.Context) error {
-	return a.takeIn(ctx, kube.EgressIPs(), a.egress("egressips"), &apiv1.EgressIPList{})
+	return a.takeIn(ctx, kube.EgressIPs(), a.egressRequest("egressips"), &apiv1.EgressIPList{})
 }
 
 // EgressIPTraffics has the world take in all EgressIPTraffics as they are now.
 func (a *API) EgressIPTraffics(ctx context.Context) error {
-	return a.takeIn(ctx, kube.EgressIPTraffics(), a.egress("egressiptraffics"), &apiv1.EgressIPTrafficList{})
+	return a.takeIn(ctx, kube.EgressIPTraffics(), a.egressRequest("egressiptraffics"), &apiv1.EgressIPTrafficList{})
 }
 
 // EgressServices has the world take in all EgressServices of a namespace as they are now: no other one is for its pods.
@@ -147,8 +147,8 @@ func (a *API) EgressServices(ctx context.Context, namespace string) error {
 	}, &apiv1.EgressServiceList{})
 }
 
-// egress asks for all objects of a resource of group k8s.ovn.org.
-func (a *API) egress(plural string) func() *rest.Request {
+// egressRequest asks for all objects of a resource of group k8s.ovn.org.
+func (a *API) egressRequest(plural string) func() *rest.Request {
 	return func() *rest.Request { return a.Clients.EgressIP.Get().Resource(plural) }
 }
 
@@ -195,7 +195,7 @@ func (a *API) EgressIP(ctx context.Context, name string) (*world.EgressIP, error
 // API server less than an apply, or the first time a create. The Node, by its UID, owns it, so that it goes with the
 // Node.
 func (a *API) Report(ctx context.Context, r Report) (version string, err error) {
-	o, stored := r.object(a.Node, a.BootID, a.Version), &egretv1.EgressNode{}
+	o, stored := r.egressNode(a.Node, a.BootID, a.Version), &egretv1.EgressNode{}
 	patch, err := wholePatch(o)
 	if err != nil {
 		return "", err

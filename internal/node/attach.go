@@ -65,7 +65,7 @@ func (a *Agent) UserspaceDatapath() bool { return a.config.UserspaceOVS }
 func (a *Agent) Pod(ctx context.Context, namespace, name, uid string) (cniserver.PodInfo, error) {
 	short, cancel := context.WithTimeout(ctx, podWait)
 	defer cancel()
-	info, err := until(short, a, func(w *world.World) (cniserver.PodInfo, bool) {
+	info, err := askUntilFinal(short, a, func(w *world.World) (cniserver.PodInfo, bool) {
 		p := w.Pod(namespace + "/" + name)
 		if p == nil || uid != "" && p.UID != uid {
 			return cniserver.PodInfo{}, false
@@ -103,14 +103,14 @@ func (a *Agent) Annotate(ctx context.Context, namespace, name, uid string, nets 
 // Attached returns when the targets hold the plan with the pod in it, by what Kubernetes says now, and its egress IP,
 // if it has one, is ready or holds it back. The error names processes that do not answer, which it waited for.
 func (a *Agent) Attached(ctx context.Context, p cniserver.PodPort) error {
-	err := a.attach(ctx, attachment(p))
-	if silent := a.silent(); err != nil && len(silent) > 0 {
+	err := a.attachPod(ctx, attachmentOf(p))
+	if silent := a.silentProblems(); err != nil && len(silent) > 0 {
 		return fmt.Errorf("%s: %w", strings.Join(silent, "; "), err)
 	}
 	return err
 }
 
-func (a *Agent) attach(ctx context.Context, at *world.Attachment) error {
+func (a *Agent) attachPod(ctx context.Context, at *world.Attachment) error {
 	group, both := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		return a.loop.DoAndWait(both, func(w *world.World) []world.Touch { return w.SetAttachment(at) })
@@ -121,8 +121,8 @@ func (a *Agent) attach(ctx context.Context, at *world.Attachment) error {
 	}
 	short, cancel := context.WithTimeout(ctx, egressWait)
 	defer cancel()
-	waitsFor, err := until(short, a, func(w *world.World) (ref.Object, bool) {
-		object := waiting(&w.View, at.Key())
+	waitsFor, err := askUntilFinal(short, a, func(w *world.World) (ref.Object, bool) {
+		object := awaitedObject(&w.View, at.Key())
 		return object, object == ref.Object{}
 	})
 	if err == nil { // the world has a holder; OVN must have it, too
@@ -134,8 +134,9 @@ func (a *Agent) attach(ctx context.Context, at *world.Attachment) error {
 	return a.pauseEgress(ctx, at, waitsFor)
 }
 
-// waiting returns the object with a claim to a pod's packets that no node is ready for; zero without such an object.
-func waiting(w *world.View, pod string) ref.Object {
+// awaitedObject returns the object with a claim to a pod's packets that no node is ready for; zero without such an
+// object.
+func awaitedObject(w *world.View, pod string) ref.Object {
 	if object := egressservice.Waiting(w, pod); object != (ref.Object{}) {
 		return object
 	}
@@ -153,7 +154,7 @@ func (a *Agent) pauseEgress(ctx context.Context, at *world.Attachment, object re
 	if object.Namespace != "" {
 		describe += " -n " + object.Namespace
 	}
-	a.event(at, object.Kind+"NotReady", fmt.Sprintf("starts with traffic to outside the cluster dropped: no node is "+
+	a.postEvent(at, object.Kind+"NotReady", fmt.Sprintf("starts with traffic to outside the cluster dropped: no node is "+
 		"ready for %s %s; see `kubectl describe %s`", object.Kind, object.Key(), describe))
 	return a.loop.DoAndWait(ctx, func(w *world.World) []world.Touch { return w.SetAttachment(&paused) })
 }
@@ -171,7 +172,7 @@ func (a *Agent) Detached(ctx context.Context, hostIface string) error {
 	})
 }
 
-func attachment(p cniserver.PodPort) *world.Attachment {
+func attachmentOf(p cniserver.PodPort) *world.Attachment {
 	return &world.Attachment{
 		Namespace: p.Namespace, Name: p.Name, UID: p.UID, HostIface: p.HostIface, MAC: p.MAC, IPs: p.IPs,
 		EgressPaused: p.EgressPaused,

@@ -138,7 +138,7 @@ func startLateAgent(t *testing.T, s *lateServer) (*Agent, *ovn.Fake) {
 		return append(touched, w.SetHolding(&world.Holding{Node: "n2", BootID: "boot-n2", Holds: holds})...)
 	})
 	go a.source.Run(t.Context())
-	go a.changes(t.Context(), func() {})
+	go a.followCluster(t.Context(), func() {})
 	go a.loop.Run(t.Context())
 	if err := a.untilTrue(t.Context(), a.source.Synced); err != nil {
 		t.Fatal(err)

@@ -48,7 +48,7 @@ const brokenBridge = "could not bring up the gateway bridge: nothing is changed 
 	"set up, and no pod is attached; trying again. See whether ovs-vswitchd and ovsdb-server answer, and whether " +
 	"the machine has time for them"
 
-func (b boot) run(ctx context.Context) error {
+func (b boot) runOnce(ctx context.Context) error {
 	_, err := os.Stat(b.marker)
 	first := err != nil
 	if err := b.bringUpAtLast(ctx, first); err != nil {
@@ -58,9 +58,9 @@ func (b boot) run(ctx context.Context) error {
 		return nil
 	}
 	told := false
-	for err := b.begin(ctx); err != nil; err = b.begin(ctx) {
+	for err := b.emptyOnce(ctx); err != nil; err = b.emptyOnce(ctx) {
 		b.log.Warn(brokenNorthbound, "error", err)
-		told = told || b.complain(ctx, reasonNoNetwork, brokenNorthbound, err)
+		told = told || b.postProblem(ctx, reasonNoNetwork, brokenNorthbound, err)
 		select {
 		case <-time.After(b.pause):
 		case <-ctx.Done():
@@ -79,16 +79,16 @@ func (b boot) bringUpAtLast(ctx context.Context, first bool) error {
 	told := false
 	failed := func(err error) {
 		b.log.Warn(brokenBridge, "error", err)
-		told = told || b.complain(ctx, reasonNoBridge, brokenBridge, err)
+		told = told || b.postProblem(ctx, reasonNoBridge, brokenBridge, err)
 	}
-	return persist(ctx, failed, func(ctx context.Context) error { return b.bringUp(ctx, first) })
+	return retryUntilDone(ctx, failed, func(ctx context.Context) error { return b.bringUp(ctx, first) })
 }
 
 // tellTimeout bounds how long telling people may keep the host's network from being tried again.
 const tellTimeout = 2 * time.Second
 
-// complain tells people, and says whether they were told: the API server may be out of reach just then.
-func (b boot) complain(ctx context.Context, reason, what string, err error) (told bool) {
+// postProblem tells people, and says whether they were told: the API server may be out of reach just then.
+func (b boot) postProblem(ctx context.Context, reason, what string, err error) (told bool) {
 	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
 	defer cancel()
 	if failed := b.tell(ctx, reason, what+": "+err.Error()); failed != nil {
@@ -98,8 +98,8 @@ func (b boot) complain(ctx context.Context, reason, what string, err error) (tol
 	return true
 }
 
-// begin empties the logical network, and notes that it has.
-func (b boot) begin(ctx context.Context) error {
+// emptyOnce empties the logical network, and notes that it has.
+func (b boot) emptyOnce(ctx context.Context) error {
 	b.log.Info("first start since the boot: the logical network is made anew")
 	if err := b.empty(ctx); err != nil {
 		return err
@@ -110,9 +110,9 @@ func (b boot) begin(ctx context.Context) error {
 	return os.WriteFile(b.marker, nil, 0o600)
 }
 
-// empty empties the logical network; there are no pods to disturb. It returns when ovn-controller has let go of what
-// was there.
-func empty(ctx context.Context, o Options, t *targets, log *slog.Logger) error {
+// emptyNetwork empties the logical network; there are no pods to disturb. It returns when ovn-controller has let go of
+// what was there.
+func emptyNetwork(ctx context.Context, o Options, t *targets, log *slog.Logger) error {
 	if err := os.Remove(filepath.Join(o.CNIConfDir, cni.ConflistName)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err // the kubelet would say Ready before pods can be attached
 	}
@@ -137,9 +137,9 @@ func empty(ctx context.Context, o Options, t *targets, log *slog.Logger) error {
 // emptied is how long ovn-controller may take, which starts at the same time as the agent.
 const emptied = 30 * time.Second
 
-// shut takes the flows from s that let in what comes from OVN: the bridges are secure, and what no flow allows does not
-// pass.
-func shut(s *plan.State) {
+// shutIngress takes the flows from s that let in what comes from OVN: the bridges are secure, and what no flow allows
+// does not pass.
+func shutIngress(s *plan.State) {
 	for f := range s.Flows.Rows() {
 		if strings.Contains(f.Match, "in_port={"+plan.Patch) {
 			delete(s.Flows, f)

@@ -50,7 +50,7 @@ func TestBootWithoutDatabase(t *testing.T) {
 		},
 	}
 	for range 2 {
-		if err := b.run(t.Context()); err != nil {
+		if err := b.runOnce(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -91,7 +91,7 @@ func TestBootBesideSilentAPI(t *testing.T) {
 			},
 		}
 		begin := time.Now()
-		if err := b.run(t.Context()); err != nil {
+		if err := b.runOnce(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if took := time.Since(begin); took > 5*time.Second {
@@ -131,7 +131,7 @@ func TestBootOnABusyMachine(t *testing.T) {
 				}
 				return nil
 			}
-			if err := b.run(t.Context()); err != nil {
+			if err := b.runOnce(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			for i := range tries[1:] {
@@ -160,7 +160,7 @@ func TestBootIsStopped(t *testing.T) {
 			tell:    func(context.Context, string, string) error { return nil },
 			bringUp: func(context.Context, bool) error { return errors.New("the uplink has no address") }}
 		begin := time.Now()
-		if err := b.run(ctx); err == nil || !strings.Contains(err.Error(), "the uplink has no address") {
+		if err := b.runOnce(ctx); err == nil || !strings.Contains(err.Error(), "the uplink has no address") {
 			t.Errorf("stopped with %v", err)
 		}
 		if took := time.Since(begin); took != time.Minute {
@@ -188,7 +188,7 @@ func TestShut(t *testing.T) {
 		w.SetHost(compiletest.Host("n1"))
 		s := compile.Full(w, all.Features())
 		before := len(s.Flows)
-		shut(s)
+		shutIngress(s)
 		host := 0
 		for f := range s.Flows.Rows() {
 			switch {

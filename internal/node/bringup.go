@@ -70,7 +70,7 @@ func basePlan(ctx context.Context, o Options, closed bool) (*plan.State, error) 
 	w.SetHost(facts)
 	base := compile.Full(w, all.Features())
 	if closed {
-		shut(base)
+		shutIngress(base)
 	}
 	return base, nil
 }

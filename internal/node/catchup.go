@@ -37,16 +37,16 @@ func newReads(api *API) reads {
 // Without an answer the pod does not start; it could not be annotated then either. The kubelet tries again.
 func (a *Agent) catchUp(ctx context.Context, namespace string) error {
 	group, all := errgroup.WithContext(ctx)
-	group.Go(func() error { return a.reads.namespace.do(all, namespace) })
-	group.Go(func() error { return a.reads.egressIPs.do(all, "") })
-	group.Go(func() error { return a.reads.traffic.do(all, "") })
-	group.Go(func() error { return a.reads.egressServices.do(all, namespace) })
+	group.Go(func() error { return a.reads.namespace.doShared(all, namespace) })
+	group.Go(func() error { return a.reads.egressIPs.doShared(all, "") })
+	group.Go(func() error { return a.reads.traffic.doShared(all, "") })
+	group.Go(func() error { return a.reads.egressServices.doShared(all, namespace) })
 	err := group.Wait()
 	if err == nil {
 		err = a.applied(ctx)
 	}
 	if err == nil && a.hasEgressService(ctx, namespace) {
-		err = a.reads.services.do(ctx, namespace) // which pods one is for is its Service's word
+		err = a.reads.services.doShared(ctx, namespace) // which pods one is for is its Service's word
 	}
 	if err != nil {
 		return fmt.Errorf("ask the API server which egress IP the pod has, is it reachable from this node? %w", err)

@@ -56,12 +56,12 @@ func newClearing(loop *Loop, count func(error), log *slog.Logger) *clearing {
 	return c
 }
 
-// port is where this agent answers.
-func (c *clearing) port() uint16 { return uint16(c.answersAt.Load()) }
+// answerPort is where this agent answers.
+func (c *clearing) answerPort() uint16 { return uint16(c.answersAt.Load()) }
 
-// begin has the machine work, now that the cluster is known. Where this node's EgressNode says that a former process of
-// this boot led an object's pods, they are led on, unless the object is another one since then, or is gone.
-func (c *clearing) begin(w *world.World, bootID string) []world.Touch {
+// beginMachine has the machine work, now that the cluster is known. Where this node's EgressNode says that a former
+// process of this boot led an object's pods, they are led on, unless the object is another one since then, or is gone.
+func (c *clearing) beginMachine(w *world.World, bootID string) []world.Touch {
 	c.former.Nodes = map[ref.Object][]string{}
 	if h := w.Holding(w.Self); h != nil && h.BootID == bootID {
 		for key, led := range h.Steers {
@@ -75,29 +75,29 @@ func (c *clearing) begin(w *world.World, bootID string) []world.Touch {
 	return c.machine.Begin(w, c.former)
 }
 
-// decide is one step of the machine, in the loop.
-func (c *clearing) decide(w *world.World, touched []world.Touch, now time.Time) ([]world.Touch, time.Time) {
+// stepMachine is one step of the machine, in the loop.
+func (c *clearing) stepMachine(w *world.World, touched []world.Touch, now time.Time) ([]world.Touch, time.Time) {
 	c.facts.Touched, c.facts.PastLists = touched, w.Clearing() && c.pastLists()
 	r := c.machine.Step(w, c.facts, now)
 	c.facts = clearance.Facts{}
 	for _, q := range r.Ask {
-		from, to, ok := between(w, q.Node, c.failed[q.Node])
-		c.put(q, from, to, ok)
+		from, to, ok := addressesBetween(w, q.Node, c.failed[q.Node])
+		c.putQuestion(q, from, to, ok)
 	}
 	return r.Touched, r.Wake
 }
 
-// put puts a question, and brings the answer into the loop.
-func (c *clearing) put(q clearance.Question, from netip.Addr, to netip.AddrPort, known bool) {
+// putQuestion puts a question, and brings the answer into the loop.
+func (c *clearing) putQuestion(q clearance.Question, from netip.Addr, to netip.AddrPort, known bool) {
 	if !known {
-		c.answered(q, errNoManagementPort)
+		c.takeAnswer(q, errNoManagementPort)
 		return
 	}
-	c.send(q, from, to, func(err error) { c.answered(q, err) })
+	c.send(q, from, to, func(err error) { c.takeAnswer(q, err) })
 }
 
-// answered takes in an answer.
-func (c *clearing) answered(q clearance.Question, err error) {
+// takeAnswer takes in an answer.
+func (c *clearing) takeAnswer(q clearance.Question, err error) {
 	c.count(err)
 	if err != nil {
 		c.log.Debug("another agent does not say that it has followed", "node", q.Node, "error", err)
@@ -111,9 +111,9 @@ func (c *clearing) answered(q clearance.Question, err error) {
 	})
 }
 
-// between are this node's management address and where another node's agent answers, in a family that both have. After
-// each question without an answer it is the other family: there another program may have the port.
-func between(w *world.World, node string, failed int) (from netip.Addr, to netip.AddrPort, ok bool) {
+// addressesBetween are this node's management address and where another node's agent answers, in a family that both
+// have. After each question without an answer it is the other family: there another program may have the port.
+func addressesBetween(w *world.World, node string, failed int) (from netip.Addr, to netip.AddrPort, ok bool) {
 	own, other := w.Node(w.Self), w.Node(node)
 	if own == nil || other == nil {
 		return from, to, false
@@ -136,19 +136,19 @@ func (c *clearing) readLed(ctx context.Context, nb *ovn.Plane) {
 	if err != nil {
 		c.log.Warn("could not read which pods a former agent led to holders: they wait until these answer", "error", err)
 	}
-	former := led(elems)
+	former := formerSteering(elems)
 	c.loop.Do(func(*world.World) []world.Touch {
 		c.former = former
 		return nil
 	})
 }
 
-// led is by which objects pods are led, and where to, as sets have it.
-func led(elems []plan.SetElem) clearance.Former {
+// formerSteering is by which objects pods are led, and where to, as sets have it.
+func formerSteering(elems []plan.SetElem) clearance.Former {
 	pods, to := map[netip.Addr][]ref.Object{}, map[ref.Object]destinations.Set{}
 	for _, e := range elems {
 		if object, is := egressip.LedTo(e.Set); is {
-			to[object] = append(to[object], network(e.Addr))
+			to[object] = append(to[object], parseNetwork(e.Addr))
 			continue
 		}
 		object, is := egressip.Led(e.Set)
@@ -165,8 +165,8 @@ func led(elems []plan.SetElem) clearance.Former {
 	return clearance.Former{Pods: pods, To: to}
 }
 
-// network is what a set has: a network or an address; the zero one is no network.
-func network(text string) netip.Prefix {
+// parseNetwork is what a set has: a network or an address; the zero one is no network.
+func parseNetwork(text string) netip.Prefix {
 	if a, err := netip.ParseAddr(text); err == nil {
 		return netip.PrefixFrom(a, a.BitLen())
 	}
@@ -177,31 +177,31 @@ func network(text string) netip.Prefix {
 // serveAgents answers other agents on the management addresses until ctx is done. Port 0: nowhere.
 func (a *Agent) serveAgents(ctx context.Context, port int) {
 	server := peer.Server{Asks: func(from netip.Addr) bool { return isManagement(a.config, from) },
-		Followed: a.followed, Log: a.log}
+		Followed: a.awaitFollowed, Log: a.log}
 	a.serveSubnets(ctx, port, func(ctx context.Context, l net.Listener) error {
 		a.clearing.listeners.Add(1)
 		defer a.clearing.listeners.Add(-1)
-		a.answer(port)
+		a.announcePort(port)
 		return server.Serve(ctx, l)
 	}, func(err error) {
 		if a.clearing.listeners.Load() == 0 {
-			a.answer(0)
+			a.announcePort(0)
 		}
 		a.log.Error("other agents cannot ask this one what it has followed at one of its addresses; where they can at "+
 			"none, they lead pods here unasked; trying again", "error", err, "flag", "--agent-port")
 	})
 }
 
-// answer says in the EgressNode where this agent answers.
-func (a *Agent) answer(port int) {
+// announcePort says in the EgressNode where this agent answers.
+func (a *Agent) announcePort(port int) {
 	if a.clearing.answersAt.Swap(uint32(port)) != uint32(port) {
 		a.loop.Again()
 	}
 }
 
-// followed returns when the targets hold what follows from all that another agent has seen, and no connection has a
-// former source: a pod's datagrams would go on by it.
-func (a *Agent) followed(ctx context.Context, versions map[string]string) (newest map[string]string, err error) {
+// awaitFollowed returns when the targets hold what follows from all that another agent has seen, and no connection has
+// a former source: a pod's datagrams would go on by it.
+func (a *Agent) awaitFollowed(ctx context.Context, versions map[string]string) (newest map[string]string, err error) {
 	if err := a.source.Reached(ctx, versions); err != nil {
 		return nil, err
 	}
@@ -211,9 +211,9 @@ func (a *Agent) followed(ctx context.Context, versions map[string]string) (newes
 // meetWithin is how long this agent may take to see what one that has answered has seen.
 const meetWithin = time.Second
 
-// ask asks another agent. One that has seen what this one's watches do not bring follows a history that has ended:
+// askAgent asks another agent. One that has seen what this one's watches do not bring follows a history that has ended:
 // etcd was restored, and its versions say nothing. An agent that is out of touch itself cannot know.
-func (a *Agent) ask(from netip.Addr, to netip.AddrPort) error {
+func (a *Agent) askAgent(from netip.Addr, to netip.AddrPort) error {
 	newest, err := peer.Ask(context.Background(), from, to, a.source.Seen())
 	if err != nil {
 		return err

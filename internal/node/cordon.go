@@ -54,7 +54,7 @@ func releaseFor(ctx context.Context, c *kube.Clients, node, bootID string,
 	leaving func(*corev1.Node) (boot string, is bool)) error {
 	api := &API{Node: node, BootID: bootID, Clients: c, Observe: func(any) error { return nil }}
 	stays := false
-	if err := poll(ctx, func() error {
+	if err := pollUntil(ctx, func() error {
 		n := &corev1.Node{}
 		if err := c.Core.Get().Resource("nodes").Name(node).Do(ctx).Into(n); err != nil {
 			return err
@@ -63,18 +63,18 @@ func releaseFor(ctx context.Context, c *kube.Clients, node, bootID string,
 		if stays = !is; stays {
 			return nil
 		}
-		return cordon(ctx, api, n, boot)
+		return cordonNode(ctx, api, n, boot)
 	}); err != nil {
 		return fmt.Errorf("node %s could not be cordoned: %w", node, err)
 	}
 	if stays {
 		return nil
 	}
-	return poll(ctx, func() error { return released(ctx, api) })
+	return pollUntil(ctx, func() error { return checkReleased(ctx, api) })
 }
 
-// poll tries until something succeeds. When ctx ends before, the error is the last that says more than that.
-func poll(ctx context.Context, try func() error) (last error) {
+// pollUntil tries until something succeeds. When ctx ends before, the error is the last that says more than that.
+func pollUntil(ctx context.Context, try func() error) (last error) {
 	tick := time.NewTicker(releasePoll)
 	defer tick.Stop()
 	for {
@@ -93,9 +93,9 @@ func poll(ctx context.Context, try func() error) (last error) {
 	}
 }
 
-// cordon annotates the Node with EgressCordonShutdown and a boot, which an agent of the next boot removes. Where
+// cordonNode annotates the Node with EgressCordonShutdown and a boot, which an agent of the next boot removes. Where
 // somebody else has cordoned the node it leaves that alone: it has the same effect, and is to outlive the boot.
-func cordon(ctx context.Context, api *API, n *corev1.Node, boot string) error {
+func cordonNode(ctx context.Context, api *API, n *corev1.Node, boot string) error {
 	value, cordoned := n.Annotations[apiv1.AnnotationEgressCordon]
 	if cordoned && !strings.HasPrefix(value, apiv1.EgressCordonShutdown) {
 		return nil
@@ -109,8 +109,8 @@ func cordonIsOver(n *world.Node, boot string) bool {
 	return n.CordonBoot != "" && (former != boot || drained && !n.Unschedulable)
 }
 
-// released is nil when the node holds nothing any more.
-func released(ctx context.Context, api *API) error {
+// checkReleased is nil when the node holds nothing any more.
+func checkReleased(ctx context.Context, api *API) error {
 	held, err := stillHeld(ctx, api)
 	if err != nil {
 		return fmt.Errorf("what node %s holds is not known: %w", api.Node, err)
@@ -144,8 +144,8 @@ func stillHeld(ctx context.Context, api *API) ([]string, error) {
 	return held, nil
 }
 
-// uncordon removes the annotation that Release wrote before this boot.
-func (a *Agent) uncordon(ctx context.Context, version string) {
+// uncordonNode removes the annotation that Release wrote before this boot.
+func (a *Agent) uncordonNode(ctx context.Context, version string) {
 	if a.uncordoning.Swap(true) {
 		return
 	}

@@ -44,7 +44,7 @@ func (a *Agent) Differences(ctx context.Context, object string) (string, error) 
 	var all []plane.Difference
 	var unsteady []string
 	for _, c := range a.comparers {
-		list, then, err := a.compare(ctx, c, now)
+		list, then, err := a.compareTarget(ctx, c, now)
 		if err != nil {
 			return "", err
 		}
@@ -65,16 +65,16 @@ type later struct {
 	moved bool
 }
 
-// compare reads a target until the plan is the same before and after: the target, and not the plan, then causes the
-// differences. Where the plan does not rest, what was found each time is left.
-func (a *Agent) compare(ctx context.Context, c plane.Comparer, now snapshot) ([]plane.Difference, later, error) {
+// compareTarget reads a target until the plan is the same before and after: the target, and not the plan, then causes
+// the differences. Where the plan does not rest, what was found each time is left.
+func (a *Agent) compareTarget(ctx context.Context, c plane.Comparer, now snapshot) ([]plane.Difference, later, error) {
 	var found []plane.Difference
 	for reading := range mostReadings {
-		list, err := a.read(ctx, c, now.state)
+		list, err := a.readTarget(ctx, c, now.state)
 		if err != nil {
 			return nil, later{}, err
 		}
-		then, err := a.since(ctx, now)
+		then, err := a.currentSnapshot(ctx, now)
 		if err != nil || then.at == now.at {
 			return list, later{then, false}, err
 		}
@@ -86,8 +86,8 @@ func (a *Agent) compare(ctx context.Context, c plane.Comparer, now snapshot) ([]
 	return found, later{now, true}, nil
 }
 
-// since is the plan as it is now: the same copy, if it has not changed.
-func (a *Agent) since(ctx context.Context, last snapshot) (snapshot, error) {
+// currentSnapshot is the plan as it is now: the same copy, if it has not changed.
+func (a *Agent) currentSnapshot(ctx context.Context, last snapshot) (snapshot, error) {
 	_, err := a.inLoop(ctx, func(_ *world.World, m *compile.Memo) (string, error) {
 		if m.State.Now() != last.at {
 			last = snapshotOf(m)
@@ -97,15 +97,15 @@ func (a *Agent) since(ctx context.Context, last snapshot) (snapshot, error) {
 	return last, err
 }
 
-// read asks one target. It waits no longer than compareTimeout, whatever the target does; until that has answered after
-// all, nobody asks another question that would wait for it, too.
-func (a *Agent) read(ctx context.Context, c plane.Comparer, want *plan.State) ([]plane.Difference, error) {
+// readTarget asks one target. It waits no longer than compareTimeout, whatever the target does; until that has answered
+// after all, nobody asks another question that would wait for it, too.
+func (a *Agent) readTarget(ctx context.Context, c plane.Comparer, want *plan.State) ([]plane.Difference, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, compareTimeout, errLateTarget)
 	defer cancel()
 	select {
 	case a.reading <- struct{}{}:
 	case <-ctx.Done():
-		return nil, unread(c, context.Cause(ctx))
+		return nil, noAnswerError(c, context.Cause(ctx))
 	}
 	type answer struct {
 		list []plane.Difference
@@ -120,18 +120,18 @@ func (a *Agent) read(ctx context.Context, c plane.Comparer, want *plan.State) ([
 	select {
 	case got := <-answers:
 		if got.err != nil {
-			return nil, unread(c, got.err)
+			return nil, noAnswerError(c, got.err)
 		}
 		return got.list, nil
 	case <-ctx.Done():
-		return nil, unread(c, context.Cause(ctx))
+		return nil, noAnswerError(c, context.Cause(ctx))
 	}
 }
 
 var errLateTarget = errors.New("it did not answer within " + compareTimeout.String())
 
-// unread says what to do when a target gives no answer.
-func unread(c plane.Comparer, why error) error {
+// noAnswerError says what to do when a target gives no answer.
+func noAnswerError(c plane.Comparer, why error) error {
 	return fmt.Errorf("target %s could not be read: see whether the EgressNode of this node names a process that does "+
 		"not answer (kubectl get egressnode -o yaml), and the agent's log; then ask again: %w", c.Name(), why)
 }

@@ -79,7 +79,7 @@ func (f *following) Compare(ctx context.Context, want *plan.State) ([]plane.Diff
 			return nil, err
 		}
 	}
-	now, err := f.a.since(ctx, snapshot{})
+	now, err := f.a.currentSnapshot(ctx, snapshot{})
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ func hostFacts(h route.Host, c *world.Config, names map[string]int) *world.Host 
 			out.Uplink = append(out.Uplink, a.Prefix)
 		}
 	}
-	if out.Primary = preferred(h, gateway); len(out.Primary) == 0 {
+	if out.Primary = preferredAddresses(h, gateway); len(out.Primary) == 0 {
 		return nil
 	}
 	slices.SortFunc(out.Addrs, netip.Addr.Compare)
@@ -55,8 +55,8 @@ func countsAsHost(a route.Address) bool {
 	return !a.Ours && ip.IsGlobalUnicast() && !ip.IsLinkLocalUnicast()
 }
 
-// published is what the others must know of this host.
-func published(self string, h *world.Host, n *world.Node, c *world.Config) map[string]string {
+// nodeAnnotations is what the others must know of this host.
+func nodeAnnotations(self string, h *world.Host, n *world.Node, c *world.Config) map[string]string {
 	f := kube.HostFacts{
 		Zone: self, ChassisID: self, Mode: c.GatewayMode, Bridge: c.Bridge, UplinkMAC: h.UplinkMAC, Primary: h.Primary,
 		Gateways:  h.Gateways,

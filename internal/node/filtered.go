@@ -46,9 +46,9 @@ func readFilter(ctx context.Context, p *nft.Plane, c *world.Config, log *slog.Lo
 	return f
 }
 
-// adopted is a pod's port that a former process left.
-func (f formerFilter) adopted(p cniserver.PodPort) *world.Attachment {
-	at := attachment(p)
+// adoptPort is a pod's port that a former process left.
+func (f formerFilter) adoptPort(p cniserver.PodPort) *world.Attachment {
+	at := attachmentOf(p)
 	at.Unfiltered = f.known && !at.EgressPaused &&
 		!slices.ContainsFunc(at.IPs, func(ip netip.Addr) bool { return f.pods[ip] })
 	return at

@@ -65,7 +65,7 @@ func TestAgentStartFiltersWhomItDid(t *testing.T) {
 			filter := readFilter(t.Context(), kernel.Plane, c, slog.New(slog.DiscardHandler))
 			w := world.New("n1", c)
 			for _, ip := range append(slices.Clone(pods), paused) {
-				w.SetAttachment(filter.adopted(cniserver.PodPort{Namespace: "ns", Name: ip.String(), UID: ip.String(),
+				w.SetAttachment(filter.adoptPort(cniserver.PodPort{Namespace: "ns", Name: ip.String(), UID: ip.String(),
 					IPs: []netip.Addr{ip}, EgressPaused: ip == paused}))
 			}
 			if have := strings.Join(underFilter(compile.Full(w, all.Features())), " "); have != x.want {

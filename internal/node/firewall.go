@@ -30,19 +30,19 @@ func newFirewall(families []world.Family, log *slog.Logger) *firewall {
 	return f
 }
 
-// problems are the chains that drop them, a sentence each.
-func (f *firewall) problems() []string {
+// problemTexts are the chains that drop them, a sentence each.
+func (f *firewall) problemTexts() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.drops
 }
 
-// follow looks at once, and whenever others have changed their rules, then also at iptables' FORWARD: outdated has our
-// rules there looked for, and wake begins a round. A look that failed, as when a table goes meanwhile, is tried again:
-// nobody may tell of another change.
-func (f *firewall) follow(ctx context.Context, others <-chan struct{}, outdated, wake func()) {
+// followChanges looks at once, and whenever others have changed their rules, then also at iptables' FORWARD: outdated
+// has our rules there looked for, and wake begins a round. A look that failed, as when a table goes meanwhile, is tried
+// again: nobody may tell of another change.
+func (f *firewall) followChanges(ctx context.Context, others <-chan struct{}, outdated, wake func()) {
 	for {
-		news, err := f.look(ctx)
+		news, err := f.lookForDrops(ctx)
 		if news {
 			wake()
 		}
@@ -70,8 +70,8 @@ func (f *firewall) follow(ctx context.Context, others <-chan struct{}, outdated,
 // retryPauses are those before a look that failed is tried again.
 const retryPauses = 10
 
-// look says whether there is something new.
-func (f *firewall) look(ctx context.Context) (news bool, err error) {
+// lookForDrops says whether there is something new.
+func (f *firewall) lookForDrops(ctx context.Context) (news bool, err error) {
 	drops, err := forward.Dropping(ctx, plan.DefaultNames().ManagementPort(), f.families...)
 	if err != nil {
 		return false, err

@@ -23,7 +23,7 @@ func TestFirewallIsFollowed(t *testing.T) {
 	f := newFirewall([]world.Family{world.V4}, slog.New(slog.DiscardHandler))
 	f.pause = time.Millisecond
 	others, looked := make(chan struct{}), make(chan struct{}, 9)
-	go inThisNetns(t, func() { f.follow(t.Context(), others, func() { looked <- struct{}{} }, func() {}) })()
+	go inThisNetns(t, func() { f.followChanges(t.Context(), others, func() { looked <- struct{}{} }, func() {}) })()
 	tell := func() {
 		t.Helper()
 		others <- struct{}{}
@@ -76,7 +76,7 @@ func inThisNetns(t *testing.T, do func()) func() {
 func (f *firewall) soon(t *testing.T, want string) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-		have := strings.Join(f.problems(), "; ")
+		have := strings.Join(f.problemTexts(), "; ")
 		if strings.HasPrefix(have, want) && (have == "") == (want == "") {
 			return
 		}

@@ -10,35 +10,35 @@ import (
 	"github.com/egret-net/egret/internal/plane/route"
 )
 
-// follow feeds the loop.
-func (a *Agent) follow(ctx context.Context, o Options, t *targets, host <-chan route.Change) {
+// followSources feeds the loop.
+func (a *Agent) followSources(ctx context.Context, o Options, t *targets, host <-chan route.Change) {
 	go a.source.Run(ctx)
-	go a.changes(ctx, t.disturbed)
-	go a.reports.run(ctx)
-	go a.annotations.run(ctx)
-	go a.holding.run(ctx, t.listener.Claims())
+	go a.followCluster(ctx, t.disturbed)
+	go a.reports.deliverUntilDone(ctx)
+	go a.annotations.deliverUntilDone(ctx)
+	go a.holding.runHolder(ctx, t.listener.Claims())
 	go a.followTunnels(ctx, t.ovs)
 	go route.AskGateways(ctx, a.config.Bridge, func() []netip.Addr { return *a.gateways.Load() }, a.log)
 	restarts := ovs.VSwitchdRestarts(ctx, o.OVSRunDir, a.log)
 	inTurn := func(c Change) { _ = a.loop.Turn(ctx, c) } // its only error is that the agent ends
 	go a.followHost(ctx, host, inTurn)
-	go each(ctx, restarts, a.loop.Reread)
-	go each(ctx, t.flow.Watch(ctx), a.loop.Wake)
-	go each(ctx, t.nft.Watch(ctx), func() {
+	go forEachSignal(ctx, restarts, a.loop.Reread)
+	go forEachSignal(ctx, t.flow.Watch(ctx), a.loop.Wake)
+	go forEachSignal(ctx, t.nft.Watch(ctx), func() {
 		a.log.Warn("somebody else changed our nftables tables; they are read anew")
 		t.disturbed()
 		a.loop.Wake()
 	})
-	go a.firewall.follow(ctx, t.nft.Others(), t.forward.Outdated, a.loop.Wake)
+	go a.firewall.followChanges(ctx, t.nft.Others(), t.forward.Outdated, a.loop.Wake)
 	for _, changed := range []<-chan struct{}{t.ovs.Changed(), t.nb.Changed(), t.sb.Changed()} {
-		go each(ctx, changed, a.loop.Wake)
+		go forEachSignal(ctx, changed, a.loop.Wake)
 	}
 	for _, p := range t.pulses {
-		go each(ctx, p.Changed(), a.loop.Wake)
+		go forEachSignal(ctx, p.Changed(), a.loop.Wake)
 	}
-	go each(ctx, t.nb.LateConfirm(), a.loop.Confirmed)
+	go forEachSignal(ctx, t.nb.LateConfirm(), a.loop.Confirmed)
 	for _, again := range t.connections {
-		go each(ctx, again, func() { a.loop.Look(plan.InSources | plan.InDatagrams) })
+		go forEachSignal(ctx, again, func() { a.loop.Look(plan.InSources | plan.InDatagrams) })
 	}
 }
 
@@ -79,7 +79,7 @@ func (a *Agent) followHost(ctx context.Context, host <-chan route.Change, do fun
 	}
 }
 
-func each(ctx context.Context, signal <-chan struct{}, f func()) {
+func forEachSignal(ctx context.Context, signal <-chan struct{}, f func()) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -93,9 +93,9 @@ func each(ctx context.Context, signal <-chan struct{}, f func()) {
 	}
 }
 
-// changes brings the cluster into the loop, and tells it when it is whole. While no agent ran, somebody may have taken
-// rules away: disturbed is called once they are about to be whole again.
-func (a *Agent) changes(ctx context.Context, disturbed func()) {
+// followCluster brings the cluster into the loop, and tells it when it is whole. While no agent ran, somebody may have
+// taken rules away: disturbed is called once they are about to be whole again.
+func (a *Agent) followCluster(ctx context.Context, disturbed func()) {
 	look := time.NewTicker(10 * time.Millisecond)
 	defer look.Stop()
 	for synced := look.C; ; {
@@ -109,7 +109,7 @@ func (a *Agent) changes(ctx context.Context, disturbed func()) {
 		case <-synced:
 			if a.source.Synced() {
 				disturbed()
-				a.begin()
+				a.beginActing()
 				synced = nil
 			}
 		}

@@ -83,16 +83,16 @@ func keepServing(ctx context.Context, address netip.AddrPort, serve func(context
 }
 
 func serveOn(ctx context.Context, address netip.AddrPort, serve func(context.Context, net.Listener) error) error {
-	l, err := (&net.ListenConfig{Control: freely}).Listen(ctx, "tcp", address.String())
+	l, err := (&net.ListenConfig{Control: setFreeBind}).Listen(ctx, "tcp", address.String())
 	if err != nil {
 		return fmt.Errorf("%w; free the port, or give another by the flag", err)
 	}
 	return serve(ctx, l)
 }
 
-// freely lets a socket listen on an address that the host does not have yet: the management port comes with the first
-// plan.
-func freely(network, _ string, c syscall.RawConn) error {
+// setFreeBind lets a socket listen on an address that the host does not have yet: the management port comes with the
+// first plan.
+func setFreeBind(network, _ string, c syscall.RawConn) error {
 	level, option := unix.IPPROTO_IP, unix.IP_FREEBIND
 	if network == "tcp6" {
 		level, option = unix.IPPROTO_IPV6, unix.IPV6_FREEBIND

@@ -51,7 +51,7 @@ func TestAgentsAnswerInOneFamily(t *testing.T) {
 	go a.serveAgents(t.Context(), port)
 	answers(t, "127.75.0.2", port, true)
 	time.Sleep(healthRetry + time.Second) // the other one fails again
-	if have := a.clearing.port(); int(have) != port {
+	if have := a.clearing.answerPort(); int(have) != port {
 		t.Errorf("says port %d, want %d", have, port)
 	}
 	taken.Close()
@@ -63,13 +63,13 @@ func TestNextFamily(t *testing.T) {
 	w := compiletest.Small("n1", world.SharedGateway)
 	families := map[bool]bool{}
 	for failed := range 4 {
-		from, to, ok := between(w, "n2", failed)
+		from, to, ok := addressesBetween(w, "n2", failed)
 		if !ok || from.Is4() != to.Addr().Is4() || from.Is4() != (failed%2 == 0) {
 			t.Errorf("after %d failures from %v to %v, %v", failed, from, to, ok)
 		}
 		families[from.Is4()] = true
 	}
-	if _, _, ok := between(w, "nobody", 0); ok || len(families) != 2 {
+	if _, _, ok := addressesBetween(w, "nobody", 0); ok || len(families) != 2 {
 		t.Errorf("asks a node that there is not: %v; families %v", ok, families)
 	}
 }

@@ -42,17 +42,17 @@ func newHolding(self string, loop *Loop, log *slog.Logger) *holding {
 		renewals: make(chan struct{}, 1), questions: make(chan []string, 1)}
 }
 
-// run brings claims into the loop, renews the lease and asks the API server until ctx ends. Packets of others never
-// fill the loop's queue.
-func (h *holding) run(ctx context.Context, claims <-chan listen.Claim) {
-	go each(ctx, h.renewals, func() {
+// runHolder brings claims into the loop, renews the lease and asks the API server until ctx ends. Packets of others
+// never fill the loop's queue.
+func (h *holding) runHolder(ctx context.Context, claims <-chan listen.Claim) {
+	go forEachSignal(ctx, h.renewals, func() {
 		if err := h.renew(ctx); err != nil && ctx.Err() == nil {
 			const text = "could not renew the ARP reply lease: whoever announces an egress IP in 20 s gets it"
 			h.log.Warn(text, "error", err)
 		}
 	})
 	go h.askAll(ctx)
-	go each(ctx, h.sending.wake, func() { h.sending.all(h.announce, h.probe) })
+	go forEachSignal(ctx, h.sending.wake, func() { h.sending.sendAll(h.announce, h.probe) })
 	for {
 		select {
 		case <-ctx.Done():
@@ -70,8 +70,8 @@ func (h *holding) run(ctx context.Context, claims <-chan listen.Claim) {
 	}
 }
 
-// decide is one step of the machine, in the loop.
-func (h *holding) decide(w *world.World, now time.Time) (touched []world.Touch, again time.Time) {
+// stepMachine is one step of the machine, in the loop.
+func (h *holding) stepMachine(w *world.World, now time.Time) (touched []world.Touch, again time.Time) {
 	h.facts.View, h.facts.APISilent = &w.View, h.silence() >= kube.Silent
 	h.facts.NotSteered = func(c world.EgressAddress) string { return egressip.NotSteered(w, c.Object, c.IP) }
 	r := h.machine.Step(h.facts, now)
@@ -90,7 +90,7 @@ func (h *holding) carryOut(r holder.Result) {
 	for _, x := range r.Warnings {
 		h.log.Warn(x.Text, x.Args...)
 	}
-	h.sending.add(r.Announce, r.Probe)
+	h.sending.queueSends(r.Announce, r.Probe)
 	if len(r.Ask) > 0 {
 		h.questions <- r.Ask
 	}
@@ -120,23 +120,23 @@ func (h *holding) askEach(ctx context.Context, names []string) {
 		timed, cancel := context.WithTimeout(ctx, holder.AskTimeout)
 		e, err := h.ask(timed, name)
 		cancel()
-		h.tell(holder.Answer{Name: name, EgressIP: e, Err: err, Last: i == len(names)-1})
+		h.queueAnswer(holder.Answer{Name: name, EgressIP: e, Err: err, Last: i == len(names)-1})
 		if err != nil {
 			return
 		}
 	}
 }
 
-func (h *holding) tell(a holder.Answer) {
+func (h *holding) queueAnswer(a holder.Answer) {
 	h.loop.Do(func(*world.World) []world.Touch {
 		h.facts.Answers = append(h.facts.Answers, a)
 		return nil
 	})
 }
 
-// adopt takes in what a former process left in OVN, which answers for it with a hardware address on a device, until
+// adoptRows takes in what a former process left in OVN, which answers for it with a hardware address on a device, until
 // the first plan. If the API server cannot be reached that may be long, and others may have been given it.
-func (h *holding) adopt(rows []plan.RowID, device, mac string) {
+func (h *holding) adoptRows(rows []plan.RowID, device, mac string) {
 	left := &holder.Holds{Addresses: map[netip.Addr]holder.Held{}, Adopted: true}
 	for _, r := range rows {
 		if e, is := egressip.Adopted(r); is {
@@ -144,11 +144,11 @@ func (h *holding) adopt(rows []plan.RowID, device, mac string) {
 			left.Addresses[e.IP] = holder.Held{EgressIP: e.Object.Name, Announcement: a}
 		}
 	}
-	h.holds(left)
+	h.takeHolds(left)
 }
 
-// grown takes in what a plan announces, and whom it leads pods to ahead of a report, and its targets have.
-func (h *holding) grown(s *plan.State) {
+// takeGrown takes in what a plan announces, and whom it leads pods to ahead of a report, and its targets have.
+func (h *holding) takeGrown(s *plan.State) {
 	now, ahead := holder.HoldsOf(s), holder.AheadOf(s)
 	if !maps.Equal(h.facts.Ahead, ahead) {
 		h.facts.Ahead = ahead
@@ -158,11 +158,11 @@ func (h *holding) grown(s *plan.State) {
 	if was != nil && !was.Adopted && maps.Equal(was.Addresses, now.Addresses) && maps.Equal(was.Shared, now.Shared) {
 		return
 	}
-	h.holds(now)
+	h.takeHolds(now)
 	h.loop.Again()
 }
 
-func (h *holding) holds(x *holder.Holds) {
+func (h *holding) takeHolds(x *holder.Holds) {
 	h.facts.Holds = x
 	own, devices := map[netip.Addr]string{}, []string(nil)
 	for ip, held := range x.Addresses {
@@ -174,5 +174,5 @@ func (h *holding) holds(x *holder.Holds) {
 	h.watch(own, devices)
 }
 
-// alone takes in whether no other node answers.
-func (h *holding) alone(is bool) { h.facts.Alone = is }
+// takeAlone takes in whether no other node answers.
+func (h *holding) takeAlone(is bool) { h.facts.Alone = is }

@@ -49,8 +49,8 @@ func TestHoldingCarriesOut(t *testing.T) {
 		}
 		h.renew = func(context.Context) error { renewed.Add(1); return nil }
 		h.announce = func(netip.Addr) { announced.Add(1) }
-		l.Decide, l.Grown = deciding(h), func(_ context.Context, _ *world.World, o Outcome) { h.grown(o.State) }
-		go h.run(ctx, listener.Claims())
+		l.Decide, l.Grown = deciding(h), func(_ context.Context, _ *world.World, o Outcome) { h.takeGrown(o.State) }
+		go h.runHolder(ctx, listener.Claims())
 		go l.Run(ctx)
 		l.Synced()
 		after := func(d time.Duration) { time.Sleep(d); synctest.Wait() }
@@ -108,7 +108,7 @@ func TestAskingEndsWithTheAgent(t *testing.T) {
 			ended = true
 			return nil, ctx.Err()
 		}
-		go h.run(ctx, nil)
+		go h.runHolder(ctx, nil)
 		h.carryOut(holder.Result{Ask: []string{"e0"}})
 		synctest.Wait()
 		stop()
@@ -121,6 +121,6 @@ func TestAskingEndsWithTheAgent(t *testing.T) {
 // deciding has a holding's machine be all that decides.
 func deciding(h *holding) func(*world.World, []world.Touch, time.Time) ([]world.Touch, time.Time) {
 	return func(w *world.World, _ []world.Touch, now time.Time) ([]world.Touch, time.Time) {
-		return h.decide(w, now)
+		return h.stepMachine(w, now)
 	}
 }

@@ -35,18 +35,18 @@ func (r Report) Equal(o Report) bool {
 		slices.Equal(r.Problems, o.Problems) && slices.Equal(r.Conflicts, o.Conflicts)
 }
 
-// object is the EgressNode that says what a report does. Other nodes' agents follow it if the node holds anything, or
-// may be given it at any time.
-func (r Report) object(node, bootID, version string) *egretv1.EgressNode {
-	o := kube.EgressNode(r.of(node, bootID), r.Owner, version, r.Problems)
+// egressNode is the EgressNode that says what a report does. Other nodes' agents follow it if the node holds anything,
+// or may be given it at any time.
+func (r Report) egressNode(node, bootID, version string) *egretv1.EgressNode {
+	o := kube.EgressNode(r.holdingOf(node, bootID), r.Owner, version, r.Problems)
 	if !r.Egress && len(r.Holding) == 0 {
 		o.Status.FormatVersion = egretv1.FormatForControllers
 	}
 	return o
 }
 
-// of is what a report says of a node and a boot of it; its problems are said in words only.
-func (r Report) of(node, bootID string) *world.Holding {
+// holdingOf is what a report says of a node and a boot of it; its problems are said in words only.
+func (r Report) holdingOf(node, bootID string) *world.Holding {
 	h := &world.Holding{
 		Node: node, BootID: bootID, Holds: map[string][]netip.Addr{}, Conflicts: map[string][]world.Conflict{},
 		Steers: map[string][]world.Assignment{}, Port: r.Port,
@@ -69,8 +69,8 @@ func (r Report) of(node, bootID string) *world.Holding {
 	return h
 }
 
-// adopted is what a former process of this boot said last.
-func adopted(h *world.Holding) Report {
+// adoptedReport is what a former process of this boot said last.
+func adoptedReport(h *world.Holding) Report {
 	r := Report{Holding: map[world.EgressAddress]ref.Since{}}
 	for name, ips := range h.Holds {
 		for _, ip := range ips {
@@ -88,10 +88,10 @@ func adopted(h *world.Holding) Report {
 	return r
 }
 
-// steered lists the nodes that this node's own pods are led to, and that say that they hold the address. Of an EgressIP
-// of which a target refused something those are the former ones: a row that may not be changed stands as it was, and
-// goes on steering.
-func steered(before []plan.Steered, s *plan.State, concerned map[ref.Object]bool) []plan.Steered {
+// steeredNodes lists the nodes that this node's own pods are led to, and that say that they hold the address. Of an
+// EgressIP of which a target refused something those are the former ones: a row that may not be changed stands as it
+// was, and goes on steering.
+func steeredNodes(before []plan.Steered, s *plan.State, concerned map[ref.Object]bool) []plan.Steered {
 	var out []plan.Steered
 	for _, k := range before {
 		if concerned[k.Object] {
@@ -107,15 +107,15 @@ func steered(before []plan.Steered, s *plan.State, concerned map[ref.Object]bool
 	return out
 }
 
-// report says what is held, and where this node's own pods are led to, after a round. An egress IP is held once the
-// flows that translate to it are in OVS (confirmed); until then only what was held before and is still planned counts,
-// as it was given then. An address that a target refused is not held.
-func report(node, owner string, before Report, o Outcome, confirmed bool) Report {
+// composeReport says what is held, and where this node's own pods are led to, after a round. An egress IP is held once
+// the flows that translate to it are in OVS (confirmed); until then only what was held before and is still planned
+// counts, as it was given then. An address that a target refused is not held.
+func composeReport(node, owner string, before Report, o Outcome, confirmed bool) Report {
 	r := Report{Owner: owner, Holding: map[world.EgressAddress]ref.Since{}}
 	refused, concerned := map[plan.Owner]bool{}, map[ref.Object]bool{}
 	for _, x := range o.Refused {
 		refused[x.Owner], concerned[x.Owner.Object] = true, true
-		r.Problems = append(r.Problems, problem(node, x))
+		r.Problems = append(r.Problems, refusalProblem(node, x))
 	}
 	if o.Err != nil {
 		text := "targets could not be written: " + o.Err.Error()
@@ -140,15 +140,15 @@ func report(node, owner string, before Report, o Outcome, confirmed bool) Report
 		}
 	}
 	if r.Steers = before.Steers; done {
-		r.Steers = steered(before.Steers, o.State, concerned)
+		r.Steers = steeredNodes(before.Steers, o.State, concerned)
 	}
 	slices.SortFunc(r.Problems, world.Problem.Compare)
 	r.Problems = slices.Compact(r.Problems)
 	return r
 }
 
-// planned are the addresses that a round's plan translates to, as they were given.
-func planned(o Outcome) map[world.EgressAddress]ref.Since {
+// plannedAddresses are the addresses that a round's plan translates to, as they were given.
+func plannedAddresses(o Outcome) map[world.EgressAddress]ref.Since {
 	out := map[world.EgressAddress]ref.Since{}
 	for t, since := range o.State.Translated.Rows() {
 		out[world.EgressAddress{Object: t.Object.Key(), IP: t.IP}] = since
@@ -159,7 +159,7 @@ func planned(o Outcome) map[world.EgressAddress]ref.Since {
 // mayHold are the addresses that the targets may have rows of after a round, by its plan and those before it: until
 // nothing of these is left.
 func mayHold(before map[world.EgressAddress]ref.Since, o Outcome) map[world.EgressAddress]ref.Since {
-	out := planned(o)
+	out := plannedAddresses(o)
 	if o.Shrunk {
 		return out
 	}
@@ -171,16 +171,16 @@ func mayHold(before map[world.EgressAddress]ref.Since, o Outcome) map[world.Egre
 	return out
 }
 
-// standing returns the addresses that this node may hold, reported or not, although no status assigns them to it and
-// the plan does not contain them. As long as the targets may hold rows of previous plans, this node may translate to
-// them, and no other node must get them. No node steers packets here for them: an address that no status names counts
-// for nothing else (World.Holds).
-func standing(w *world.World, node string, before map[world.EgressAddress]ref.Since, o Outcome,
+// unassignedHeld returns the addresses that this node may hold, reported or not, although no status assigns them to it
+// and the plan does not contain them. As long as the targets may hold rows of previous plans, this node may translate
+// to them, and no other node must get them. No node steers packets here for them: an address that no status names
+// counts for nothing else (World.Holds).
+func unassignedHeld(w *world.World, node string, before map[world.EgressAddress]ref.Since, o Outcome,
 ) map[world.EgressAddress]ref.Since {
 	if o.Shrunk {
 		return nil
 	}
-	now := planned(o)
+	now := plannedAddresses(o)
 	left := maps.Clone(before)
 	maps.DeleteFunc(left, func(a world.EgressAddress, _ ref.Since) bool {
 		_, is := now[a]
@@ -198,8 +198,8 @@ func hostOwner(o ref.Object) plan.Owner {
 	return egressip.HostOwner(o.Name)
 }
 
-// problem is about the object that a refused row belongs to.
-func problem(node string, r *plane.Refused) world.Problem {
+// refusalProblem is about the object that a refused row belongs to.
+func refusalProblem(node string, r *plane.Refused) world.Problem {
 	text := r.Plane + " refused " + r.Row + ": " + r.Err.Error()
 	if k := r.Owner.Object.Kind; k == ref.EgressIP || k == ref.EgressService {
 		return world.Problem{Object: r.Owner.Object, Reason: world.ReasonRefused, Message: text}

@@ -58,7 +58,7 @@ func TestReport(t *testing.T) {
 		{"a target is away", one, failed, true, one},
 	} {
 		t.Run(x.name, func(t *testing.T) {
-			got := report("n1", "uid", Report{Holding: x.before}, x.outcome, x.confirmed)
+			got := composeReport("n1", "uid", Report{Holding: x.before}, x.outcome, x.confirmed)
 			if !maps.Equal(got.Holding, x.want) {
 				t.Errorf("holds %v, want %v", got.Holding, x.want)
 			}
@@ -87,7 +87,7 @@ func TestReportRepeatsTheGiving(t *testing.T) {
 		return Outcome{State: compile.Full(w, all.Features())}
 	}
 	said := func(r Report) string {
-		back := adopted(r.of("n1", "boot-n1")) // as the next process of this boot reads it
+		back := adoptedReport(r.holdingOf("n1", "boot-n1")) // as the next process of this boot reads it
 		if !maps.Equal(back.Holding, r.Holding) || !slices.Equal(back.Steers, r.Steers) {
 			t.Errorf("%+v is read as %+v", r, back)
 		}
@@ -119,7 +119,7 @@ func TestReportRepeatsTheGiving(t *testing.T) {
 		{"taken away", Outcome{State: plan.New()}, true, ""},
 		{"given back, not in OVS", given(9, 0), false, ""},
 	} {
-		if r = report("n1", "uid", r, x.outcome, x.confirmed); said(r) != x.want {
+		if r = composeReport("n1", "uid", r, x.outcome, x.confirmed); said(r) != x.want {
 			t.Errorf("%s: %q, want %q", x.name, said(r), x.want)
 		}
 	}
@@ -147,7 +147,7 @@ func TestRefusedOfPods(t *testing.T) {
 		return nil
 	}
 	refused := plane.Refusals(target.Grow(t.Context(), state))
-	got := report("n1", "uid", Report{}, Outcome{State: state, Refused: refused}, true)
+	got := composeReport("n1", "uid", Report{}, Outcome{State: state, Refused: refused}, true)
 	want := []string{"egressip/e0: nb refused Logical_Router_Policy/egressip/e0/v4: no such column"}
 	if !slices.Equal(texts(got.Problems), want) {
 		t.Errorf("problems %q, want %q", got.Problems, want)
@@ -159,7 +159,7 @@ func TestRefusedOfPods(t *testing.T) {
 	former := Report{Steers: []plan.Steered{
 		{Egress: egressOf("e0", e.IPs[0]), Node: "n2"}, {Egress: egressOf("gone", e.IPs[0]), Node: "n2"},
 	}}
-	got = report("n1", "uid", former, Outcome{State: state, Refused: refused}, true)
+	got = composeReport("n1", "uid", former, Outcome{State: state, Refused: refused}, true)
 	if want := former.Steers[:1]; !slices.Equal(got.Steers, want) {
 		t.Errorf("its former row stands: leads its pods to %v, want %v", got.Steers, want)
 	}
@@ -172,7 +172,7 @@ func TestUnserved(t *testing.T) {
 	plan.Add(&rows.Problems, plan.Problem{Object: object, Reason: world.ReasonUnserved,
 		Message: "their primary network is blue"}, plan.None{})
 	state.Replace(plan.Owner{Feature: "pod"}, &plan.Rows{}, &rows)
-	got := report("n1", "uid", Report{}, Outcome{State: state}, true).Problems
+	got := composeReport("n1", "uid", Report{}, Outcome{State: state}, true).Problems
 	if len(got) != 1 || got[0].Object != object || got[0].Reason != world.ReasonUnserved ||
 		!strings.Contains(got[0].Message, "primary network is blue") {
 		t.Errorf("problems %q", got)
@@ -209,7 +209,7 @@ func TestStanding(t *testing.T) {
 		"shrunk":   {Outcome{State: plan.New(), Shrunk: true}, nil},
 		"replaced": {hosting(), held{gone: 3}},
 	} {
-		if got := standing(w, "n1", before, x.outcome); !maps.Equal(got, x.want) {
+		if got := unassignedHeld(w, "n1", before, x.outcome); !maps.Equal(got, x.want) {
 			t.Errorf("%s: %v stand, want %v", name, got, x.want)
 		}
 	}
@@ -217,7 +217,7 @@ func TestStanding(t *testing.T) {
 
 // TestMayHold: what a plan asked for stands in the targets, confirmed or not, until nothing of former plans is left.
 func TestMayHold(t *testing.T) {
-	asked := slices.Collect(maps.Keys(planned(hosting())))
+	asked := slices.Collect(maps.Keys(plannedAddresses(hosting())))
 	if len(asked) == 0 {
 		t.Fatal("nothing is planned")
 	}
@@ -245,7 +245,7 @@ func TestReportConcernsOthers(t *testing.T) {
 		"can be given":   {Report{Egress: true}, egretv1.FormatVersion},
 		"holds":          {Report{Holding: held}, egretv1.FormatVersion},
 	} {
-		if have := c.report.object("n1", "boot", "devel").Status.FormatVersion; have != c.want {
+		if have := c.report.egressNode("n1", "boot", "devel").Status.FormatVersion; have != c.want {
 			t.Errorf("%s: %d, want %d", name, have, c.want)
 		}
 	}

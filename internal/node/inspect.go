@@ -84,13 +84,13 @@ func (a *Agent) Trace(ctx context.Context, pod string, p trace.Packet) (string, 
 		return "", err
 	}
 	return a.inLoop(ctx, func(w *world.World, m *compile.Memo) (string, error) {
-		return traced(w, m.State, host.Route, pod, p)
+		return tracePacket(w, m.State, host.Route, pod, p)
 	})
 }
 
-// traced walks a packet of a pod over this node's plan and its host's own tables, and over what other nodes' plans must
-// be.
-func traced(w *world.World, own *plan.State, tables trace.Lookup, key string, p trace.Packet) (string, error) {
+// tracePacket walks a packet of a pod over this node's plan and its host's own tables, and over what other nodes' plans
+// must be.
+func tracePacket(w *world.World, own *plan.State, tables trace.Lookup, key string, p trace.Packet) (string, error) {
 	pod, err := ownPod(w, key)
 	if err != nil {
 		return "", err

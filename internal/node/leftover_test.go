@@ -57,7 +57,7 @@ func TestNobodyWaitsForFormerConnections(t *testing.T) {
 		if rules.count("shrink") == 0 {
 			t.Error("rules are not removed while connections cannot be ended")
 		}
-		r := report("n1", "", Report{}, *last.Load(), true)
+		r := composeReport("n1", "", Report{}, *last.Load(), true)
 		if last.Load().Err != nil || len(r.Problems) != 1 || !strings.Contains(r.Problems[0].Message, "no answer") {
 			t.Errorf("the outcome is %v, and told is %v", last.Load().Err, r.Problems)
 		}

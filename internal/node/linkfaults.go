@@ -11,16 +11,16 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// faults are what keeps a link from hosting egress IPs, by family, and what to do; "" if nothing does.
-func faults(h route.Host, c *world.Config, l route.Link) [2]string {
-	both := cmp.Or(down(h, l), tableOfOthers(h, l))
+// linkFaults are what keeps a link from hosting egress IPs, by family, and what to do; "" if nothing does.
+func linkFaults(h route.Host, c *world.Config, l route.Link) [2]string {
+	both := cmp.Or(linkDownReason(h, l), tableOfOthers(h, l))
 	return [2]string{
 		world.V4: cmp.Or(both, doesNotForward(l), ruleInTheWay(h, c, l, world.V4)),
 		world.V6: cmp.Or(both, ruleInTheWay(h, c, l, world.V6)),
 	}
 }
 
-func down(h route.Host, l route.Link) string {
+func linkDownReason(h route.Host, l route.Link) string {
 	vrf, enslaved := h.Link(l.Master)
 	switch {
 	case !l.Up:

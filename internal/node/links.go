@@ -24,7 +24,7 @@ func secondaryLinks(h route.Host, c *world.Config, gateway func(dev string) bool
 			continue
 		}
 		link := world.Link{Name: l.Name, Index: l.Index, MAC: l.MAC, VRF: l.Master, Addrs: ownAddrs(h, l.Name),
-			Fault: faults(h, c, l)}
+			Fault: linkFaults(h, c, l)}
 		if len(link.Addrs) > 0 {
 			link.Routes = routesBy(h, l)
 			out = append(out, link)

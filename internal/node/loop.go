@@ -116,7 +116,7 @@ func (l *Loop) Run(ctx context.Context) {
 		case <-timer.C:
 			l.timeIsUp()
 		}
-		if pause := l.turn(ctx); pause > 0 {
+		if pause := l.runTurn(ctx); pause > 0 {
 			timer.Reset(pause)
 		}
 		decide.Reset(l.again.Sub(l.now()))
@@ -130,8 +130,8 @@ func (l *Loop) timeIsUp() {
 	}
 }
 
-// turn makes one round, and says when time is up for the next; 0: when it was said before, or at once.
-func (l *Loop) turn(ctx context.Context) time.Duration {
+// runTurn makes one round, and says when time is up for the next; 0: when it was said before, or at once.
+func (l *Loop) runTurn(ctx context.Context) time.Duration {
 	if l.now().Sub(l.lastRead) > rereadAll {
 		l.Reread()
 		l.lastRead = l.now()
@@ -153,7 +153,7 @@ func (l *Loop) turn(ctx context.Context) time.Duration {
 
 // oneRound takes in what is pending, and applies the plan if anything is left to do.
 func (l *Loop) oneRound(ctx context.Context) {
-	r := l.take()
+	r := l.takeRound()
 	before := len(l.touched)
 	for _, c := range r.changes {
 		l.touched = append(l.touched, c(l.world)...)
@@ -171,7 +171,7 @@ func (l *Loop) oneRound(ctx context.Context) {
 	touched := l.touched
 	l.touched = nil
 	if l.memo.Update(l.world, touched) == 0 && !r.apply && r.look == 0 && l.inSync {
-		l.pass(ctx, r)
+		l.passRound(ctx, r)
 		return
 	}
 	if l.owed |= r.look; r.apply || !l.inSync && !l.waiting {
@@ -180,11 +180,12 @@ func (l *Loop) oneRound(ctx context.Context) {
 	l.runRound(ctx, r)
 }
 
-// pass is a round in which nothing that the plan depends on has changed, as when a kubelet says that it still lives.
-func (l *Loop) pass(ctx context.Context, r round) {
+// passRound is a round in which nothing that the plan depends on has changed, as when a kubelet says that it still
+// lives.
+func (l *Loop) passRound(ctx context.Context, r round) {
 	if r.synced {
 		l.After(ctx, l.world, l.last)
-		l.finish(r.number, true)
+		l.finishRound(r.number, true)
 	}
 }
 
@@ -192,7 +193,7 @@ func (l *Loop) runRound(ctx context.Context, r round) {
 	start := l.now()
 	planes := plane.Concerned(l.Planes, l.owed|l.memo.State.ChangedSince(l.settled))
 	err := l.applyPlan(ctx, r.synced, planes)
-	l.last = l.outcome(err)
+	l.last = l.outcomeOf(err)
 	l.last.Shrunk = r.synced && plane.OnlyRefusals(err) && !errors.Is(err, plane.ErrUnfinished)
 	l.last.Duration = l.now().Sub(start)
 	if waiting := plane.OnlyUnconfirmed(err); waiting && (!l.waiting || l.awaited != r.number) {
@@ -210,7 +211,7 @@ func (l *Loop) runRound(ctx context.Context, r round) {
 	if r.synced {
 		l.After(ctx, l.world, l.last)
 		if l.last.Err == nil && !l.last.Unconfirmed {
-			l.finish(r.number, l.last.Shrunk && !plane.LeavesConnections(err))
+			l.finishRound(r.number, l.last.Shrunk && !plane.LeavesConnections(err))
 		}
 	}
 }
@@ -229,11 +230,11 @@ func (l *Loop) applyPlan(ctx context.Context, synced bool, planes []plane.Plane)
 	if !plane.OnlyRefusals(grown) { // nothing is taken from where packets may still be led
 		return errors.Join(grown, plane.Shrink(ctx, plane.TellingOnly(planes), l.memo.State))
 	}
-	l.Grown(ctx, l.world, l.outcome(grown))
+	l.Grown(ctx, l.world, l.outcomeOf(grown))
 	return errors.Join(grown, plane.Shrink(ctx, planes, l.memo.State))
 }
 
-func (l *Loop) outcome(err error) Outcome {
+func (l *Loop) outcomeOf(err error) Outcome {
 	o := Outcome{State: l.memo.State, Refused: plane.Refusals(err), Unconfirmed: errors.Is(err, plane.ErrUnconfirmed)}
 	if !plane.OnlyRefusals(err) && !plane.OnlyUnconfirmed(err) {
 		o.Err = err

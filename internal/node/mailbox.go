@@ -54,8 +54,8 @@ func newMailbox[T any](what string, equal func(a, b T) bool, deliver func(contex
 		wake: make(chan struct{}, 1), pace: rate.NewLimiter(rate.Every(newsApart), newsAtOnce), retry: firstRetry}
 }
 
-// put sets the latest value. It also has a look taken at whether the one that was delivered stands.
-func (m *mailbox[T]) put(v T) {
+// putValue sets the latest value. It also has a look taken at whether the one that was delivered stands.
+func (m *mailbox[T]) putValue(v T) {
 	m.mu.Lock()
 	m.latest = &v
 	m.mu.Unlock()
@@ -65,7 +65,7 @@ func (m *mailbox[T]) put(v T) {
 	}
 }
 
-func (m *mailbox[T]) run(ctx context.Context) {
+func (m *mailbox[T]) deliverUntilDone(ctx context.Context) {
 	timer := time.NewTimer(idle)
 	for {
 		select {
@@ -74,19 +74,19 @@ func (m *mailbox[T]) run(ctx context.Context) {
 		case <-m.wake:
 		case <-timer.C:
 		}
-		timer.Reset(m.once(ctx))
+		timer.Reset(m.deliverDue(ctx))
 	}
 }
 
-// once delivers what is due, and returns when to look again.
-func (m *mailbox[T]) once(ctx context.Context) time.Duration {
-	if v, _, wait := m.next(m.now()); v == nil {
+// deliverDue delivers what is due, and returns when to look again.
+func (m *mailbox[T]) deliverDue(ctx context.Context) time.Duration {
+	if v, _, wait := m.nextDue(m.now()); v == nil {
 		return wait
 	}
 	if m.pace.Wait(ctx) != nil {
 		return idle
 	}
-	v, again, wait := m.next(m.now())
+	v, again, wait := m.nextDue(m.now())
 	if v == nil { // it is again what was delivered last
 		return wait
 	}
@@ -102,14 +102,14 @@ func (m *mailbox[T]) once(ctx context.Context) time.Duration {
 		wait, m.retry = m.retry, min(2*m.retry, lastRetry)
 		return wait
 	}
-	m.delivered(v, version)
+	m.markDelivered(v, version)
 	m.retry = firstRetry
-	_, _, wait = m.next(m.now()) // it may have been written over before this knew its version
+	_, _, wait = m.nextDue(m.now()) // it may have been written over before this knew its version
 	return wait
 }
 
-// next returns what is due to be delivered, and whether that is what was delivered before; or how long to wait.
-func (m *mailbox[T]) next(now time.Time) (v *T, again bool, wait time.Duration) {
+// nextDue returns what is due to be delivered, and whether that is what was delivered before; or how long to wait.
+func (m *mailbox[T]) nextDue(now time.Time) (v *T, again bool, wait time.Duration) {
 	m.mu.Lock()
 	latest, sent, version := m.latest, m.sent, m.version
 	m.mu.Unlock()
@@ -126,14 +126,14 @@ func (m *mailbox[T]) next(now time.Time) (v *T, again bool, wait time.Duration) 
 	return nil, false, idle
 }
 
-func (m *mailbox[T]) delivered(v *T, version string) {
+func (m *mailbox[T]) markDelivered(v *T, version string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.sent, m.version = v, version
 }
 
-// forget has the latest value delivered again.
-func (m *mailbox[T]) forget() {
+// forgetSent has the latest value delivered again.
+func (m *mailbox[T]) forgetSent() {
 	m.mu.Lock()
 	m.sent = nil
 	m.mu.Unlock()

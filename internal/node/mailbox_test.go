@@ -20,9 +20,9 @@ func TestNewsAreCoalesced(t *testing.T) {
 		}
 		m := newMailbox("a number", func(a, b int) bool { return a == b }, deliver,
 			func(int, string) bool { return false }, slog.New(slog.DiscardHandler))
-		go m.run(t.Context())
+		go m.deliverUntilDone(t.Context())
 		for n := range 10 {
-			m.put(n)
+			m.putValue(n)
 			time.Sleep(10 * time.Millisecond)
 			synctest.Wait()
 			if len(delivered) != n+1 {
@@ -33,7 +33,7 @@ func TestNewsAreCoalesced(t *testing.T) {
 		synctest.Wait()
 		delivered = nil
 		for n := range 2000 {
-			m.put(10 + n)
+			m.putValue(10 + n)
 			time.Sleep(5 * time.Millisecond)
 		}
 		time.Sleep(time.Second)

@@ -56,8 +56,8 @@ func NewMetrics() *Metrics {
 	return m
 }
 
-// ran counts one round.
-func (m *Metrics) ran(o Outcome) {
+// countRound counts one round.
+func (m *Metrics) countRound(o Outcome) {
 	result := "ok"
 	switch {
 	case o.Err != nil || o.Left != nil:
@@ -69,16 +69,16 @@ func (m *Metrics) ran(o Outcome) {
 	m.round.Observe(o.Duration.Seconds())
 }
 
-// applied is a plane.Took.
-func (m *Metrics) applied(name, step string, took time.Duration, err error) {
+// countStep is a plane.Took.
+func (m *Metrics) countStep(name, step string, took time.Duration, err error) {
 	m.apply.WithLabelValues(name, step).Observe(took.Seconds())
 	for range plane.Refusals(err) {
 		m.refused.WithLabelValues(name).Inc()
 	}
 }
 
-// answered counts one call of the CNI plugin.
-func (m *Metrics) answered(command string, took time.Duration, err error) {
+// countCall counts one call of the CNI plugin.
+func (m *Metrics) countCall(command string, took time.Duration, err error) {
 	result := "ok"
 	if err != nil {
 		result = "error"
@@ -86,8 +86,8 @@ func (m *Metrics) answered(command string, took time.Duration, err error) {
 	m.cni.WithLabelValues(command, result).Observe(took.Seconds())
 }
 
-// asked counts one question to another agent.
-func (m *Metrics) asked(err error) {
+// countQuestion counts one question to another agent.
+func (m *Metrics) countQuestion(err error) {
 	result := "followed"
 	if err != nil {
 		result = "failed"
@@ -95,7 +95,7 @@ func (m *Metrics) asked(err error) {
 	m.asks.WithLabelValues(result).Inc()
 }
 
-func (m *Metrics) told(r Report) {
+func (m *Metrics) countReport(r Report) {
 	m.held.Set(float64(len(r.Holding)))
 	m.problems.Set(float64(len(r.Problems)))
 }

@@ -102,14 +102,14 @@ func (b *blocked) Collect(out chan<- prometheus.Metric) {
 			b.log.Debug("could not count dropped packets", "path", r.path, "error", err)
 		}
 		for what, n := range counts {
-			b.add(r.path, what, n)
+			b.addCounter(r.path, what, n)
 		}
-		out <- prometheus.MustNewConstMetric(b.total, prometheus.CounterValue, float64(b.of(r.path)), r.path)
+		out <- prometheus.MustNewConstMetric(b.total, prometheus.CounterValue, float64(b.totalOf(r.path)), r.path)
 	}
 }
 
-// add takes a counter's present value; a lower one than before has started again.
-func (b *blocked) add(path, what string, n uint64) {
+// addCounter takes a counter's present value; a lower one than before has started again.
+func (b *blocked) addCounter(path, what string, n uint64) {
 	s := b.sums[path+" "+what]
 	grown := n
 	if n >= s.lastCount {
@@ -118,7 +118,7 @@ func (b *blocked) add(path, what string, n uint64) {
 	b.sums[path+" "+what] = sum{path, s.total + grown, n}
 }
 
-func (b *blocked) of(path string) (total uint64) {
+func (b *blocked) totalOf(path string) (total uint64) {
 	for _, s := range b.sums {
 		if s.path == path {
 			total += s.total

@@ -49,12 +49,12 @@ egret_node_blocked_packets_total{path="host"} 0
 // TestRoundsAreCounted: rounds by result, planes by step, refused rows.
 func TestRoundsAreCounted(t *testing.T) {
 	m := NewMetrics()
-	m.ran(Outcome{Duration: time.Millisecond})
-	m.ran(Outcome{Err: errors.New("away")})
+	m.countRound(Outcome{Duration: time.Millisecond})
+	m.countRound(Outcome{Err: errors.New("away")})
 	refused := &plane.Refused{Plane: "nft", Owner: plan.Owner{Feature: "egressip"}, Row: "r", Err: errors.New("no")}
-	m.ran(Outcome{Refused: []*plane.Refused{refused}})
-	m.applied("nft", "grow", time.Millisecond, errors.Join(refused, refused))
-	m.answered("ADD", time.Millisecond, nil)
+	m.countRound(Outcome{Refused: []*plane.Refused{refused}})
+	m.countStep("nft", "grow", time.Millisecond, errors.Join(refused, refused))
+	m.countCall("ADD", time.Millisecond, nil)
 	want := `# HELP egret_node_refused_rows_total Rows that a target refused, counted each time they were tried.
 # TYPE egret_node_refused_rows_total counter
 egret_node_refused_rows_total{plane="nft"} 2

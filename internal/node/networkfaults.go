@@ -13,7 +13,7 @@ import (
 // networkFaults are this node's networks that can host nothing, with the reason and what to do.
 func networkFaults(w *world.World, n *world.Node, h *world.Host) map[netip.Prefix]string {
 	faults := h.Faults()
-	gone := lost(n, w.Holding(n.Name), h)
+	gone := lostNetworks(n, w.Holding(n.Name), h)
 	if len(gone) == 0 {
 		return faults
 	}
@@ -21,7 +21,7 @@ func networkFaults(w *world.World, n *world.Node, h *world.Host) map[netip.Prefi
 		e := w.EgressIP(name)
 		for _, ip := range e.IPs {
 			network := world.Longest(slices.Values(gone), ip)
-			if network.IsValid() && !placed(e, ip, n.Name, h) {
+			if network.IsValid() && !isPlacedElsewhere(e, ip, n.Name, h) {
 				faults[network] = lossOf(network)
 			}
 		}
@@ -29,9 +29,9 @@ func networkFaults(w *world.World, n *world.Node, h *world.Host) map[netip.Prefi
 	return faults
 }
 
-// lost are networks that this node said it has, or has lost, and that it has no address in: its link is gone, or the
-// address. Kubernetes is all that remembers: first the annotation, then the report.
-func lost(n *world.Node, said *world.Holding, h *world.Host) []netip.Prefix {
+// lostNetworks are networks that this node said it has, or has lost, and that it has no address in: its link is gone,
+// or the address. Kubernetes is all that remembers: first the annotation, then the report.
+func lostNetworks(n *world.Node, said *world.Holding, h *world.Host) []netip.Prefix {
 	networks := n.Networks()
 	if said != nil {
 		networks = slices.AppendSeq(networks, maps.Keys(said.Faults))
@@ -43,9 +43,9 @@ func lost(n *world.Node, said *world.Holding, h *world.Host) []netip.Prefix {
 	})
 }
 
-// placed says whether an address has another node, or another place here: then nobody need know of what this node has
-// lost.
-func placed(e *world.EgressIP, ip netip.Addr, self string, h *world.Host) bool {
+// isPlacedElsewhere says whether an address has another node, or another place here: then nobody need know of what this
+// node has lost.
+func isPlacedElsewhere(e *world.EgressIP, ip netip.Addr, self string, h *world.Host) bool {
 	primary, link := h.LinkFor(ip)
 	node := e.Assignee(ip)
 	return primary || link != nil || node != "" && node != self

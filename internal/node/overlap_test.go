@@ -17,7 +17,7 @@ func TestHostNetworkInAClusterRange(t *testing.T) {
 	problems := func(h *world.Host) (told []string) {
 		t.Helper()
 		err := a.loop.DoAndWait(t.Context(), func(w *world.World) []world.Touch {
-			a.tell(w, w.Node("n1"), h, hosting())
+			a.fillMailboxes(w, w.Node("n1"), h, hosting())
 			told = texts(a.last.Problems)
 			return nil
 		})
@@ -44,7 +44,7 @@ func TestHostNetworkInAClusterRange(t *testing.T) {
 func toldProblems(t *testing.T, a *Agent) (told []string) {
 	t.Helper()
 	err := a.loop.DoAndWait(t.Context(), func(w *world.World) []world.Touch {
-		a.tell(w, w.Node("n1"), facts(t, nil), hosting())
+		a.fillMailboxes(w, w.Node("n1"), facts(t, nil), hosting())
 		told = texts(a.last.Problems)
 		return nil
 	})
@@ -61,7 +61,7 @@ func TestUplinkSmallerThanPods(t *testing.T) {
 		var told []string
 		if err := a.loop.DoAndWait(t.Context(), func(w *world.World) []world.Touch {
 			a.config.MTU = mtu
-			a.tell(w, w.Node("n1"), facts(t, nil), hosting())
+			a.fillMailboxes(w, w.Node("n1"), facts(t, nil), hosting())
 			told = texts(a.last.Problems)
 			return nil
 		}); err != nil {

@@ -11,11 +11,11 @@ type shownAnnotations struct {
 	published [32]byte
 }
 
-// publish has annotations written, also where the Node says something else: somebody who garbles one would take the
-// node out otherwise.
-func (a *Agent) publish(n *world.Node, annotations map[string]string) {
+// publishAnnotations has annotations written, also where the Node says something else: somebody who garbles one would
+// take the node out otherwise.
+func (a *Agent) publishAnnotations(n *world.Node, annotations map[string]string) {
 	a.nodeSays.Store(&shownAnnotations{n.Version, n.Published})
-	a.annotations.put(annotations)
+	a.annotations.putValue(annotations)
 }
 
 // annotationsOverwritten reports whether the Node, in a version that is not older, says something else than was sent.
@@ -35,7 +35,7 @@ func (a *Agent) reportOverwritten(_ Report, version string) bool {
 func (a *Agent) forgetLost() {
 	if n := a.source.WentBack(); n != a.wentBack {
 		a.wentBack = n
-		a.reports.forget()
-		a.annotations.forget()
+		a.reports.forgetSent()
+		a.annotations.forgetSent()
 	}
 }

@@ -31,9 +31,9 @@ func TestOverwrittenAnnotationIsWrittenAgain(t *testing.T) {
 			map[string]string) (string, error) {
 			return strconv.FormatInt(100*writes.Add(1), 10), nil
 		}, a.annotationsOverwritten, a.log)
-		go a.annotations.run(t.Context())
+		go a.annotations.deliverUntilDone(t.Context())
 		n := compiletest.Node(1)
-		own := published("n1", compiletest.Host("n1"), n, a.config)
+		own := nodeAnnotations("n1", compiletest.Host("n1"), n, a.config)
 		garbled, lacking := maps.Clone(own), maps.Clone(own)
 		garbled["k8s.ovn.org/host-cidrs"] = "garbage"
 		delete(lacking, "k8s.ovn.org/zone-name")
@@ -41,7 +41,7 @@ func TestOverwrittenAnnotationIsWrittenAgain(t *testing.T) {
 			t.Helper()
 			n.Version, n.Published = strconv.Itoa(version), kube.Published(annotations)
 			for range times {
-				a.publish(n, own)
+				a.publishAnnotations(n, own)
 				synctest.Wait()
 			}
 			if have := int(writes.Load()); have != want {
@@ -90,11 +90,11 @@ func TestOverwrittenReportIsWrittenAgain(t *testing.T) {
 			watch(version)
 			return strconv.Itoa(version), nil
 		}, a.reportOverwritten, a.log)
-		go a.reports.run(t.Context())
+		go a.reports.deliverUntilDone(t.Context())
 		look := func(want int) {
 			t.Helper()
 			for range 5 {
-				a.reports.put(Report{Owner: "uid"})
+				a.reports.putValue(Report{Owner: "uid"})
 				synctest.Wait()
 			}
 			if have := int(writes.Load()); have != want {
@@ -112,7 +112,7 @@ func TestOverwrittenReportIsWrittenAgain(t *testing.T) {
 		time.Sleep(heal.FirstPause)
 		synctest.Wait()
 		look(3)
-		a.reports.forget()
+		a.reports.forgetSent()
 		look(4)
 	})
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/egret-net/egret/internal/plane/route"
 )
 
-// preferred are the addresses of the uplink, one a family, that are the node's own as far as the kernel can tell: the
-// source of the default route, else the oldest. A deprecated or a temporary one never is, and a virtual one (VRRP),
-// which is alone in its subnet or younger than the others, only where there is no other. The kubelet's address, where
-// it is known, goes before this (package world).
-func preferred(h route.Host, gateway func(dev string) bool) []netip.Prefix {
+// preferredAddresses are the addresses of the uplink, one a family, that are the node's own as far as the kernel can
+// tell: the source of the default route, else the oldest. A deprecated or a temporary one never is, and a virtual one
+// (VRRP), which is alone in its subnet or younger than the others, only where there is no other. The kubelet's address,
+// where it is known, goes before this (package world).
+func preferredAddresses(h route.Host, gateway func(dev string) bool) []netip.Prefix {
 	var out []netip.Prefix
 	for _, v6 := range []bool{false, true} {
 		candidates := slices.DeleteFunc(slices.Clone(h.Addrs), func(a route.Address) bool {
@@ -20,15 +20,15 @@ func preferred(h route.Host, gateway func(dev string) bool) []netip.Prefix {
 			return a.Prefix.Addr().Is6() != v6 || !gateway(a.Dev) || !countsAsHost(a) || a.Deprecated || temporary
 		})
 		if len(candidates) > 0 {
-			out = append(out, slices.MinFunc(candidates, preference(h.Defaults(v6, gateway))).Prefix)
+			out = append(out, slices.MinFunc(candidates, compareBySource(h.Defaults(v6, gateway))).Prefix)
 		}
 	}
 	return out
 }
 
-// preference orders addresses of one family as the kernel does when it picks a source for the default route: that which
-// the route names, then those of the gateway's subnet, then by age (fib_info_update_nhc_saddr, Linux).
-func preference(defaults []route.Route) func(a, b route.Address) int {
+// compareBySource orders addresses of one family as the kernel does when it picks a source for the default route: that
+// which the route names, then those of the gateway's subnet, then by age (fib_info_update_nhc_saddr, Linux).
+func compareBySource(defaults []route.Route) func(a, b route.Address) int {
 	var byDefault route.Route
 	if len(defaults) > 0 {
 		byDefault = defaults[0]

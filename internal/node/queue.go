@@ -17,18 +17,18 @@ func (l *Loop) Do(change Change) {
 	l.mu.Lock()
 	l.pending = append(l.pending, change)
 	l.mu.Unlock()
-	l.poke()
+	l.wakeUp()
 }
 
 // Offer has change made in the loop, soon, and waits for room among those that are to be made. Its error is ctx's; the
 // change is not made then.
 func (l *Loop) Offer(ctx context.Context, change Change) error {
-	_, err := l.offer(ctx, change)
+	_, err := l.offerChange(ctx, change)
 	return err
 }
 
-// offer returns the round that takes the change in.
-func (l *Loop) offer(ctx context.Context, change Change) (round uint64, err error) {
+// offerChange returns the round that takes the change in.
+func (l *Loop) offerChange(ctx context.Context, change Change) (round uint64, err error) {
 	for {
 		l.mu.Lock()
 		room := l.room
@@ -38,7 +38,7 @@ func (l *Loop) offer(ctx context.Context, change Change) (round uint64, err erro
 		}
 		l.mu.Unlock()
 		if room == nil {
-			l.poke()
+			l.wakeUp()
 			return round, nil
 		}
 		select {
@@ -51,25 +51,25 @@ func (l *Loop) offer(ctx context.Context, change Change) (round uint64, err erro
 
 // DoAndWait has change made and returns when the planes hold the plan with it.
 func (l *Loop) DoAndWait(ctx context.Context, change Change) error {
-	round, err := l.offer(ctx, change)
+	round, err := l.offerChange(ctx, change)
 	if err != nil {
 		return err
 	}
-	return l.wait(ctx, round, &l.done)
+	return l.waitForRound(ctx, round, &l.done)
 }
 
 // WaitCleared returns when the planes hold the plan with all changes from before the call, and nothing of previous
 // plans is left, no connection that was made by them either.
 func (l *Loop) WaitCleared(ctx context.Context) error {
-	round, err := l.offer(ctx, func(*world.World) []world.Touch { return nil })
+	round, err := l.offerChange(ctx, func(*world.World) []world.Touch { return nil })
 	if err != nil {
 		return err
 	}
-	return l.wait(ctx, round, &l.cleared)
+	return l.waitForRound(ctx, round, &l.cleared)
 }
 
-// wait returns when a count of rounds has reached one.
-func (l *Loop) wait(ctx context.Context, round uint64, count *uint64) error {
+// waitForRound returns when a count of rounds has reached one.
+func (l *Loop) waitForRound(ctx context.Context, round uint64, count *uint64) error {
 	for {
 		l.mu.Lock()
 		done, passed := *count, l.passed
@@ -131,7 +131,7 @@ func (l *Loop) Reread() {
 // Wake asks for a round that looks at the targets.
 func (l *Loop) Wake() {
 	l.lookAtAll()
-	l.poke()
+	l.wakeUp()
 }
 
 // lookAtAll makes the next round look at the targets.
@@ -146,16 +146,16 @@ func (l *Loop) Look(tables plan.Tables) {
 	l.mu.Lock()
 	l.look |= tables
 	l.mu.Unlock()
-	l.poke()
+	l.wakeUp()
 }
 
 // Again asks for a round, in which whoever waits for what rounds tell looks again.
-func (l *Loop) Again() { l.poke() }
+func (l *Loop) Again() { l.wakeUp() }
 
 // Confirmed reports that the rows of planes have taken effect, and ends the waits for that.
-func (l *Loop) Confirmed() { l.poke() }
+func (l *Loop) Confirmed() { l.wakeUp() }
 
-func (l *Loop) poke() {
+func (l *Loop) wakeUp() {
 	select {
 	case l.wake <- struct{}{}:
 	default:
@@ -170,8 +170,8 @@ type round struct {
 	apply, synced bool
 }
 
-// take begins a round: whatever is pending now is in it.
-func (l *Loop) take() round {
+// takeRound begins a round: whatever is pending now is in it.
+func (l *Loop) takeRound() round {
 	r, reread := l.takeAll()
 	if reread { // a plane may be busy with a target that does not answer: nobody else is to wait for that
 		for _, p := range l.Planes {
@@ -195,8 +195,8 @@ func (l *Loop) takeAll() (r round, reread bool) {
 	return r, reread
 }
 
-// finish ends the wait for a round, of which the planes hold all; cleared: and nothing of former plans.
-func (l *Loop) finish(round uint64, cleared bool) {
+// finishRound ends the wait for a round, of which the planes hold all; cleared: and nothing of former plans.
+func (l *Loop) finishRound(round uint64, cleared bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.done = round; cleared {

@@ -33,7 +33,7 @@ type Options struct {
 
 // Run is the agent, until ctx ends. Everything that it has set up stays: an agent's restart must not concern others.
 func Run(ctx context.Context, o Options, log *slog.Logger) error {
-	t, err := open(ctx, o, log)
+	t, err := openTargets(ctx, o, log)
 	if err != nil {
 		return err
 	}
@@ -41,18 +41,18 @@ func Run(ctx context.Context, o Options, log *slog.Logger) error {
 	b := boot{
 		marker: o.BootMarker, log: log, pause: time.Second,
 		bringUp: func(ctx context.Context, closed bool) error { return bringUp(ctx, o, t, closed) },
-		empty:   func(ctx context.Context) error { return empty(ctx, o, t, log) },
+		empty:   func(ctx context.Context) error { return emptyNetwork(ctx, o, t, log) },
 		tell:    func(ctx context.Context, reason, text string) error { return tellOfBoot(ctx, o, reason, text) },
 	}
-	if err := b.run(ctx); err != nil {
+	if err := b.runOnce(ctx); err != nil {
 		return err
 	}
 	a := newAgent(o.Node, &o.Config, log)
 	a.hostRoot = o.HostRoot
-	if err := a.connect(o, t); err != nil {
+	if err := a.connectTargets(o, t); err != nil {
 		return err
 	}
-	if err := a.adopt(ctx, filter); err != nil {
+	if err := a.adoptFormer(ctx, filter); err != nil {
 		return err
 	}
 	a.adoptHeld(ctx, t.nb)
@@ -61,7 +61,7 @@ func Run(ctx context.Context, o Options, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	a.follow(ctx, o, t, host)
+	a.followSources(ctx, o, t, host)
 	go a.serveCNI(ctx, o)
 	go a.serveQuestions(ctx, o.AgentSocket)
 	go a.serveHealth(ctx, o.Health)
@@ -72,8 +72,8 @@ func Run(ctx context.Context, o Options, log *slog.Logger) error {
 	return nil
 }
 
-// connect gives the agent its targets and its way to the API server.
-func (a *Agent) connect(o Options, t *targets) error {
+// connectTargets gives the agent its targets and its way to the API server.
+func (a *Agent) connectTargets(o Options, t *targets) error {
 	contact, clients, err := connectAPI(o)
 	if err != nil {
 		return err
@@ -91,12 +91,12 @@ func (a *Agent) connect(o Options, t *targets) error {
 	h.silence, h.ask = contact.Silence, a.api.EgressIP
 	h.renew = func(ctx context.Context) error { return t.vswitchd.Do(ctx, t.flow.Renew) }
 	a.clearing.answersAt.Store(uint32(o.Config.AgentPort)) // the first report says so: without it nobody asks
-	a.clearing.ask, a.clearing.pastLists = a.ask, a.source.SeenPods
+	a.clearing.ask, a.clearing.pastLists = a.askAgent, a.source.SeenPods
 	a.ovs, a.setPaused, a.confirmed, a.pulses = t.ovs, t.ovs.SetEgressPaused, t.nb.Confirmed, t.pulses
-	a.loop.Planes, a.loop.Early = plane.Timed(t.all, a.metrics.applied), t.early
+	a.loop.Planes, a.loop.Early = plane.Timed(t.all, a.metrics.countStep), t.early
 	a.comparers = t.comparers
 	a.addrs = t.tellAddrs
 	a.cni = cniserver.New(cniserver.FromOVS(t.ovs), a, a.log)
-	a.cni.Answered = a.metrics.answered
+	a.cni.Answered = a.metrics.countCall
 	return nil
 }

@@ -19,12 +19,12 @@ type sending struct {
 
 func newSending() *sending { return &sending{wake: make(chan struct{}, 1)} }
 
-func (s *sending) add(announce []netip.Addr, probe []plan.Announcement) {
+func (s *sending) queueSends(announce []netip.Addr, probe []plan.Announcement) {
 	if len(announce)+len(probe) == 0 {
 		return
 	}
 	s.mu.Lock()
-	s.announce, s.probe = queued(s.announce, announce), queued(s.probe, probe)
+	s.announce, s.probe = appendMissing(s.announce, announce), appendMissing(s.probe, probe)
 	s.mu.Unlock()
 	select {
 	case s.wake <- struct{}{}:
@@ -32,7 +32,7 @@ func (s *sending) add(announce []netip.Addr, probe []plan.Announcement) {
 	}
 }
 
-func queued[T comparable](queue, more []T) []T {
+func appendMissing[T comparable](queue, more []T) []T {
 	for _, x := range more {
 		if !slices.Contains(queue, x) {
 			queue = append(queue, x)
@@ -41,8 +41,8 @@ func queued[T comparable](queue, more []T) []T {
 	return queue
 }
 
-// all sends what waits, announcements first.
-func (s *sending) all(announce func(netip.Addr), probe func(plan.Announcement)) {
+// sendAll sends what waits, announcements first.
+func (s *sending) sendAll(announce func(netip.Addr), probe func(plan.Announcement)) {
 	s.mu.Lock()
 	announces, probes := s.announce, s.probe
 	s.announce, s.probe = nil, nil

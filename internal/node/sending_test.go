@@ -35,7 +35,7 @@ func TestAnnouncesInOrder(t *testing.T) {
 			defer mu.Unlock()
 			sent = append(sent, ip)
 		}
-		go h.run(ctx, nil)
+		go h.runHolder(ctx, nil)
 		began := time.Now()
 		for _, step := range [][]netip.Addr{{a}, {b}, {c, b}, {b}} {
 			h.carryOut(holder.Result{Announce: step})

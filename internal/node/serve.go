@@ -18,7 +18,7 @@ func (a *Agent) serveMetrics(ctx context.Context, o Options, t *targets) {
 		short, cancel := context.WithTimeout(ctx, healthWait)
 		defer cancel()
 		alive := a.loop.Ask(short, func(*world.World) {}) == nil
-		return metrics.Health{Alive: alive, Problems: a.silent()}
+		return metrics.Health{Alive: alive, Problems: a.silentProblems()}
 	}
 	go func() {
 		if err := metrics.ServeHealth(ctx, o.Healthz, health); err != nil {
@@ -57,7 +57,7 @@ func (a *Agent) serveCNI(ctx context.Context, o Options) {
 
 // listenForCNI tries until it can: a disk may be full.
 func listenForCNI(ctx context.Context, socket string, failed func(error)) (l net.Listener, err error) {
-	err = persist(ctx, failed, func(context.Context) (err error) {
+	err = retryUntilDone(ctx, failed, func(context.Context) (err error) {
 		l, err = cniserver.Listen(socket)
 		return err
 	})
@@ -65,5 +65,7 @@ func listenForCNI(ctx context.Context, socket string, failed func(error)) (l net
 }
 
 func writeConflist(ctx context.Context, o Options, failed func(error)) error {
-	return persist(ctx, failed, func(context.Context) error { return cni.WriteConflist(o.CNIConfDir, o.CNISocket) })
+	return retryUntilDone(ctx, failed, func(context.Context) error {
+		return cni.WriteConflist(o.CNIConfDir, o.CNISocket)
+	})
 }

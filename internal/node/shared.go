@@ -28,9 +28,10 @@ func newShared(timeout time.Duration, ask func(ctx context.Context, key string) 
 	return &shared{ask: ask, timeout: timeout, keys: map[string]*queue{}}
 }
 
-// do waits for a request of that key, or the end of ctx. The request itself goes on for the others who wait for it.
-func (s *shared) do(ctx context.Context, key string) error {
-	a := s.join(key)
+// doShared waits for a request of that key, or the end of ctx. The request itself goes on for the others who wait for
+// it.
+func (s *shared) doShared(ctx context.Context, key string) error {
+	a := s.joinRequest(key)
 	select {
 	case <-a.done:
 		return a.err
@@ -39,14 +40,14 @@ func (s *shared) do(ctx context.Context, key string) error {
 	}
 }
 
-func (s *shared) join(key string) *answer {
+func (s *shared) joinRequest(key string) *answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	q, busy := s.keys[key]
 	if !busy {
 		q = &queue{}
 		s.keys[key] = q
-		defer func() { go s.run(key, q) }()
+		defer func() { go s.askUntilAlone(key, q) }()
 	}
 	if q.next == nil {
 		q.next = &answer{done: make(chan struct{})}
@@ -54,9 +55,9 @@ func (s *shared) join(key string) *answer {
 	return q.next
 }
 
-// run asks until nobody waits.
-func (s *shared) run(key string, q *queue) {
-	for a := s.take(key, q); a != nil; a = s.take(key, q) {
+// askUntilAlone asks until nobody waits.
+func (s *shared) askUntilAlone(key string, q *queue) {
+	for a := s.takeAwaited(key, q); a != nil; a = s.takeAwaited(key, q) {
 		ctx, cancel := context.WithTimeout(context.Background(), s.timeout)
 		a.err = s.ask(ctx, key)
 		cancel()
@@ -64,9 +65,9 @@ func (s *shared) run(key string, q *queue) {
 	}
 }
 
-// take returns the awaited answer; callers that join from here on wait for the next one. Nil when nobody waits: then
-// the queue is gone.
-func (s *shared) take(key string, q *queue) *answer {
+// takeAwaited returns the awaited answer; callers that join from here on wait for the next one. Nil when nobody waits:
+// then the queue is gone.
+func (s *shared) takeAwaited(key string, q *queue) *answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := q.next

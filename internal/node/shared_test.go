@@ -21,7 +21,7 @@ func TestSharedRequests(t *testing.T) {
 		var callers sync.WaitGroup
 		for _, answered := range []time.Duration{time.Second, 2 * time.Second, 2 * time.Second} {
 			callers.Go(func() {
-				if err := s.do(t.Context(), "a"); err != nil || time.Since(start) != answered {
+				if err := s.doShared(t.Context(), "a"); err != nil || time.Since(start) != answered {
 					t.Errorf("answered after %v, want %v; error %v", time.Since(start), answered, err)
 				}
 			})
@@ -46,10 +46,10 @@ func TestSharedRequestEnds(t *testing.T) {
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		start := time.Now()
-		if err := s.do(short, "a"); err == nil || time.Since(start) != time.Second {
+		if err := s.doShared(short, "a"); err == nil || time.Since(start) != time.Second {
 			t.Errorf("%v after %v", err, time.Since(start))
 		}
-		if err := s.do(t.Context(), "a"); err == nil || time.Since(start) != 2*time.Minute {
+		if err := s.doShared(t.Context(), "a"); err == nil || time.Since(start) != 2*time.Minute {
 			t.Errorf("%v after %v", err, time.Since(start))
 		}
 	})

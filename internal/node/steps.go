@@ -86,10 +86,10 @@ func NewSteps(o Surroundings) *Steps {
 	a.source = kube.NewSource(nil, a.log, kube.Followed()...)
 	a.api = &API{Node: o.Node, BootID: o.BootID, Version: "simulated", Observe: a.source.Observe,
 		Outdated: a.source.Outdated}
-	a.reports = newMailbox("report", Report.Equal, s.report, a.reportOverwritten, a.log)
-	a.annotations = newMailbox("annotations", maps.Equal[map[string]string], s.annotate, a.annotationsOverwritten,
-		a.log)
-	s.outgoing = []*outgoing{driven(a.reports, o.Now), driven(a.annotations, o.Now)}
+	a.reports = newMailbox("report", Report.Equal, s.writeReport, a.reportOverwritten, a.log)
+	a.annotations = newMailbox("annotations", maps.Equal[map[string]string], s.writeAnnotations,
+		a.annotationsOverwritten, a.log)
+	s.outgoing = []*outgoing{drivenMailbox(a.reports, o.Now), drivenMailbox(a.annotations, o.Now)}
 	h := a.holding
 	h.watch, h.announce = func(map[netip.Addr]string, []string) {}, func(netip.Addr) {}
 	h.probe, h.renew = func(plan.Announcement) {}, func(context.Context) error { return nil }
@@ -109,20 +109,20 @@ func NewSteps(o Surroundings) *Steps {
 		})
 	}
 	a.clearing.pastLists = a.source.SeenPods
-	a.answer(agentPort)
+	a.announcePort(agentPort)
 	a.confirmed, a.loop.now, a.loop.lastRead = o.Confirmed, o.Now, o.Now()
 	a.loop.Planes = []plane.Plane{o.Target}
-	s.adopt()
+	s.adoptFormer()
 	return s
 }
 
-func driven[T any](m *mailbox[T], now func() time.Time) *outgoing {
+func drivenMailbox[T any](m *mailbox[T], now func() time.Time) *outgoing {
 	m.now, m.pace = now, rate.NewLimiter(rate.Inf, 0)
-	return &outgoing{wake: m.wake, once: m.once}
+	return &outgoing{wake: m.wake, once: m.deliverDue}
 }
 
-// adopt takes in what a former process left.
-func (s *Steps) adopt() {
+// adoptFormer takes in what a former process left.
+func (s *Steps) adoptFormer() {
 	filter := formerFilter{known: true, pods: map[netip.Addr]bool{}}
 	for e := range s.o.Held.NFTElems.Rows() {
 		if ip, err := netip.ParseAddr(e.Key); err == nil && egressip.IsLeakFilter(e.Set) {
@@ -131,7 +131,7 @@ func (s *Steps) adopt() {
 	}
 	s.a.loop.Do(func(w *world.World) []world.Touch { return w.SetHost(s.o.Host) })
 	for _, at := range s.o.Attachments {
-		adopted := filter.adopted(cniserver.PodPort{Namespace: at.Namespace, Name: at.Name, UID: at.UID,
+		adopted := filter.adoptPort(cniserver.PodPort{Namespace: at.Namespace, Name: at.Name, UID: at.UID,
 			HostIface: at.HostIface, MAC: at.MAC, IPs: at.IPs, EgressPaused: at.EgressPaused})
 		s.a.loop.Do(func(w *world.World) []world.Touch { return w.SetAttachment(adopted) })
 	}
@@ -143,13 +143,13 @@ func (s *Steps) adopt() {
 	}
 	s.readLed()
 	s.a.loop.Do(func(*world.World) []world.Touch {
-		s.a.holding.adopt(rows, s.o.Config.Bridge, s.o.Host.UplinkMAC)
+		s.a.holding.adoptRows(rows, s.o.Config.Bridge, s.o.Host.UplinkMAC)
 		return nil
 	})
 }
 
-func (s *Steps) report(_ context.Context, r Report) (string, error) {
-	o := r.object(s.o.Node, s.o.BootID, s.a.api.Version)
+func (s *Steps) writeReport(_ context.Context, r Report) (string, error) {
+	o := r.egressNode(s.o.Node, s.o.BootID, s.a.api.Version)
 	stored, err := s.o.API.Report(o)
 	if err != nil {
 		return "", err
@@ -157,7 +157,7 @@ func (s *Steps) report(_ context.Context, r Report) (string, error) {
 	return stored.ResourceVersion, s.a.source.Observe(stored)
 }
 
-func (s *Steps) annotate(_ context.Context, annotations map[string]string) (string, error) {
+func (s *Steps) writeAnnotations(_ context.Context, annotations map[string]string) (string, error) {
 	stored, err := s.o.API.Annotate(annotations)
 	if err != nil {
 		return "", err
@@ -183,33 +183,33 @@ func (s *Steps) Tunnels(sessions []tunnel.Session) {
 func (s *Steps) Step() (again time.Time) {
 	s.lookAtTunnels()
 	for s.isDue() {
-		if pause := s.a.loop.turn(context.Background()); pause > 0 {
+		if pause := s.a.loop.runTurn(context.Background()); pause > 0 {
 			s.timeIsUp = s.o.Now().Add(pause)
 		}
 		s.carryOut()
 		s.goOnStarting()
 	}
-	again = earliest(s.timeIsUp, s.a.loop.again, s.tunnelsAt)
+	again = earliestOf(s.timeIsUp, s.a.loop.again, s.tunnelsAt)
 	for _, m := range s.outgoing {
-		again = earliest(again, s.deliver(m))
+		again = earliestOf(again, s.deliverDue(m))
 	}
 	for _, x := range s.starting {
-		again = earliest(again, x.until)
+		again = earliestOf(again, x.until)
 	}
 	return again
 }
 
 // isDue says whether the loop has a round to make.
 func (s *Steps) isDue() bool {
-	s.take()
+	s.takeChanges()
 	now, l := s.o.Now(), s.a.loop
 	if !s.timeIsUp.IsZero() && !now.Before(s.timeIsUp) {
 		s.timeIsUp = time.Time{}
 		l.timeIsUp()
-		l.poke()
+		l.wakeUp()
 	}
 	if !l.again.IsZero() && !now.Before(l.again) || s.patienceIsOver() {
-		l.poke()
+		l.wakeUp()
 	}
 	select {
 	case <-l.wake:
@@ -225,21 +225,21 @@ func (s *Steps) readLed() {
 	for e := range s.o.Held.SetElems.Rows() {
 		elems = append(elems, e)
 	}
-	former := led(elems)
+	former := formerSteering(elems)
 	s.a.loop.Do(func(*world.World) []world.Touch {
 		s.a.clearing.former = former
 		return nil
 	})
 }
 
-// take brings the cluster into the loop.
-func (s *Steps) take() {
+// takeChanges brings the cluster into the loop.
+func (s *Steps) takeChanges() {
 	for len(s.a.source.Changes()) > 0 {
 		s.a.loop.Do(Change(<-s.a.source.Changes()))
 	}
 	if !s.synced && s.a.source.Synced() {
 		s.synced = true
-		s.a.begin()
+		s.a.beginActing()
 	}
 }
 
@@ -258,16 +258,16 @@ type question struct {
 // Followed has the agent answer another one when it has followed what that has seen.
 func (s *Steps) Followed(seen map[string]string, answer func(newest map[string]string)) {
 	s.questions = append(s.questions, &question{seen: seen, answer: answer})
-	s.a.loop.poke()
+	s.a.loop.wakeUp()
 }
 
-// answer answers what can be answered.
-func (s *Steps) answer() {
+// answerDue answers what can be answered.
+func (s *Steps) answerDue() {
 	var left []*question
 	for _, x := range s.questions {
 		if x.round == 0 && s.a.source.HasReached(x.seen) {
-			s.take()
-			x.round = s.offer(nothing)
+			s.takeChanges()
+			x.round = s.offerChange(noTouches)
 		}
 		if x.round > 0 && s.a.loop.done >= x.round {
 			x.answer(s.a.source.Newest())
@@ -280,7 +280,7 @@ func (s *Steps) answer() {
 
 // carryOut does what the loop leaves to others.
 func (s *Steps) carryOut() {
-	s.answer()
+	s.answerDue()
 	for len(s.chores) > 0 {
 		do := s.chores[0]
 		s.chores = s.chores[1:]
@@ -290,7 +290,7 @@ func (s *Steps) carryOut() {
 	for len(h.renewals) > 0 {
 		<-h.renewals
 	}
-	h.sending.all(h.announce, h.probe)
+	h.sending.sendAll(h.announce, h.probe)
 	for len(h.questions) > 0 {
 		h.askEach(context.Background(), <-h.questions)
 	}
@@ -304,12 +304,12 @@ func (s *Steps) lookAtTunnels() {
 	}
 }
 
-// deliver delivers what is due, and returns when to look again.
-func (s *Steps) deliver(m *outgoing) time.Time {
+// deliverDue delivers what is due, and returns when to look again.
+func (s *Steps) deliverDue(m *outgoing) time.Time {
 	now := s.o.Now()
 	select {
 	case <-m.wake:
-		m.at = earliest(m.at, now.Add(s.o.Latency))
+		m.at = earliestOf(m.at, now.Add(s.o.Latency))
 	default:
 	}
 	if !m.at.IsZero() && !now.Before(m.at) {
@@ -318,8 +318,8 @@ func (s *Steps) deliver(m *outgoing) time.Time {
 	return m.at
 }
 
-// earliest is that of some times; zero is never.
-func earliest(times ...time.Time) (first time.Time) {
+// earliestOf is that of some times; zero is never.
+func earliestOf(times ...time.Time) (first time.Time) {
 	for _, t := range times {
 		if first.IsZero() || !t.IsZero() && t.Before(first) {
 			first = t
@@ -336,22 +336,22 @@ type starting struct {
 	last  bool      // then it is over
 }
 
-// Attach begins what Agent.attach does.
+// Attach begins what Agent.attachPod does.
 func (s *Steps) Attach(at *world.Attachment) {
-	s.offer(func(w *world.World) []world.Touch { return w.SetAttachment(at) })
+	s.offerChange(func(w *world.World) []world.Touch { return w.SetAttachment(at) })
 	if err := s.o.API.CatchUp(at.Namespace, s.a.source.Observe); err != nil {
 		s.Detach(at.HostIface)
 		s.o.Started(at, err)
 		return
 	}
-	s.take()
-	s.starting = append(s.starting, &starting{at: at, round: s.offer(nothing)})
+	s.takeChanges()
+	s.starting = append(s.starting, &starting{at: at, round: s.offerChange(noTouches)})
 }
 
-func nothing(*world.World) []world.Touch { return nil }
+func noTouches(*world.World) []world.Touch { return nil }
 
-func (s *Steps) offer(c Change) uint64 {
-	round, err := s.a.loop.offer(context.Background(), c)
+func (s *Steps) offerChange(c Change) uint64 {
+	round, err := s.a.loop.offerChange(context.Background(), c)
 	if err != nil {
 		panic(err) // nothing ends that context
 	}
@@ -399,14 +399,14 @@ func (s *Steps) goOn(x *starting) {
 		return
 	}
 	switch {
-	case waiting(&s.a.loop.world.View, x.at.Key()) == (ref.Object{}):
-		x.round, x.last, x.until = s.offer(nothing), true, time.Time{}
+	case awaitedObject(&s.a.loop.world.View, x.at.Key()) == (ref.Object{}):
+		x.round, x.last, x.until = s.offerChange(noTouches), true, time.Time{}
 	case !s.o.Now().Before(x.until):
 		paused := *x.at
 		paused.EgressPaused = true
 		s.o.SetPaused(x.at.HostIface, true)
 		x.at = &paused
-		x.round = s.offer(func(w *world.World) []world.Touch { return w.SetAttachment(&paused) })
+		x.round = s.offerChange(func(w *world.World) []world.Touch { return w.SetAttachment(&paused) })
 		x.last, x.until = true, time.Time{}
 	}
 }

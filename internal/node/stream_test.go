@@ -16,7 +16,7 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// lagging does what ovn.Plane.sync does: hypervisors are `lag` behind what was written.
+// lagging does what ovn.Plane.syncRows does: hypervisors are `lag` behind what was written.
 type lagging struct {
 	*ovn.Fake
 	l      *Loop

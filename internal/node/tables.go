@@ -33,7 +33,7 @@ func hostTables(h route.Host, names map[string]int) []world.HostTable {
 		}
 		to[r.Table][r.Dst] = true
 		table(r.Table).Routes[world.FamilyOf(r.Dst.Addr())] = true
-		table(r.Table).Default = defaults(to[r.Table])
+		table(r.Table).Default = defaultFamilies(to[r.Table])
 	}
 	for _, r := range h.Refusals {
 		if r.Dst.Bits() == 0 {
@@ -64,8 +64,8 @@ var halves = [2][2]netip.Prefix{
 	{netip.MustParsePrefix("::/1"), netip.MustParsePrefix("8000::/1")},
 }
 
-// defaults says in which families routes to these prefixes lead everywhere.
-func defaults(to map[netip.Prefix]bool) (is [2]bool) {
+// defaultFamilies says in which families routes to these prefixes lead everywhere.
+func defaultFamilies(to map[netip.Prefix]bool) (is [2]bool) {
 	for _, f := range [...]world.Family{world.V4, world.V6} {
 		is[f] = to[netip.PrefixFrom(f.Unspecified(), 0)] || to[halves[f][0]] && to[halves[f][1]]
 	}

@@ -50,9 +50,9 @@ type targets struct {
 	pulses   []*pulse.Pulse // vswitchd's among them
 }
 
-// open connects to every target. Their order is that in which a packet that leaves meets them, from the last to the
-// first: ports and routes of the host, its rules, the bridge's flows, the other zones, the logical network.
-func open(ctx context.Context, o Options, log *slog.Logger) (*targets, error) {
+// openTargets connects to every target. Their order is that in which a packet that leaves meets them, from the last to
+// the first: ports and routes of the host, its rules, the bridge's flows, the other zones, the logical network.
+func openTargets(ctx context.Context, o Options, log *slog.Logger) (*targets, error) {
 	db, err := ovs.Connect(ctx, "unix:"+o.OVSRunDir+"/db.sock", log)
 	if err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*targets, error) {
 		link: announce.New(ctx, announce.Links{}, log), forward: forward.New(forward.Commands{}),
 		listener: listen.New(ctx, map[string]string{o.Config.Bridge: o.Config.UplinkInterface}, log),
 	}
-	openvswitch, north, south := t.watch(ctx, o)
+	openvswitch, north, south := t.watchDaemons(ctx, o)
 	own, ofSwitch := func() map[string]conntrack.Own { return t.ownSources(o) }, conntrack.Switch{RunDir: o.OVSRunDir}
 	inSwitch, balanced := conntrack.New(ctx, ofSwitch, db, own, log), conntrack.NewBalanced(ctx, ofSwitch, log)
 	ofHost := func() map[string]conntrack.Own { return hostSources(o) }
@@ -108,8 +108,8 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*targets, error) {
 	return t, nil
 }
 
-// watch begins to ask the daemons whether they live, and gives those of the databases.
-func (t *targets) watch(ctx context.Context, o Options) (openvswitch, north, south *pulse.Pulse) {
+// watchDaemons begins to ask the daemons whether they live, and gives those of the databases.
+func (t *targets) watchDaemons(ctx context.Context, o Options) (openvswitch, north, south *pulse.Pulse) {
 	openvswitch = pulse.Start(ctx, "ovsdb-server (Open_vSwitch)", pulse.Database("unix:"+o.OVSRunDir+"/db.sock"))
 	north = pulse.Start(ctx, "ovsdb-server (OVN_Northbound)", pulse.Database(o.Northbound))
 	south = pulse.Start(ctx, "ovsdb-server (OVN_Southbound)", pulse.Database(o.Southbound))

@@ -34,8 +34,8 @@ func newTidying(again func()) *tidying {
 	return &tidying{again: again, start: func(do func()) { go do() }, busy: map[chore]struct{}{}}
 }
 
-// begin does a chore, if it is not under way. Where do fails, a round is asked for later, which begins it again.
-func (t *tidying) begin(c chore, do func() error) {
+// beginChore does a chore, if it is not under way. Where do fails, a round is asked for later, which begins it again.
+func (t *tidying) beginChore(c chore, do func() error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if _, busy := t.busy[c]; busy {
@@ -44,14 +44,14 @@ func (t *tidying) begin(c chore, do func() error) {
 	t.busy[c] = struct{}{}
 	t.start(func() {
 		err := do()
-		t.end(c)
+		t.endChore(c)
 		if err != nil {
 			time.AfterFunc(lastRetry, t.again)
 		}
 	})
 }
 
-func (t *tidying) end(c chore) {
+func (t *tidying) endChore(c chore) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.busy, c)

@@ -39,7 +39,7 @@ func TestTidyIsNotBegunTwice(t *testing.T) {
 		w.SetPod(p)
 		w.SetAttachment(compiletest.Attachment(p))
 		for range 5 {
-			a.tidy(t.Context(), w)
+			a.tidyPods(t.Context(), w)
 			synctest.Wait()
 		}
 		if n := db.asked.Load(); n != 1 {
@@ -47,7 +47,7 @@ func TestTidyIsNotBegunTwice(t *testing.T) {
 		}
 		close(db.lost)
 		<-a.loop.wake
-		a.tidy(t.Context(), w)
+		a.tidyPods(t.Context(), w)
 		synctest.Wait()
 		if n := db.asked.Load(); n != 2 {
 			t.Errorf("after a failure it was asked %d times in all", n)
@@ -65,7 +65,7 @@ func TestTidyOfAnotherAttachment(t *testing.T) {
 		former, now := compiletest.Attachment(compiletest.Pod(1, "n1")), compiletest.Attachment(compiletest.Pod(1,
 			"n1"))
 		for _, c := range []chore{{former, resume}, {former, resume}, {former, release}, {now, resume}} {
-			tidying.begin(c, func() error {
+			tidying.beginChore(c, func() error {
 				begun.Add(1)
 				<-hangs
 				return nil

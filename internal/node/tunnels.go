@@ -31,7 +31,7 @@ func (a *Agent) followTunnels(ctx context.Context, db tunnelReports) {
 		case <-ctx.Done():
 			return
 		case <-db.TunnelsChanged():
-		case <-at(r.Wake):
+		case <-timeChannel(r.Wake):
 		}
 	}
 }
@@ -60,13 +60,13 @@ func (a *Agent) tunnelsChange(ctx context.Context, r tunnel.Result, wasAlone boo
 		for _, c := range r.Changes {
 			touched = append(touched, w.SetTunnel(c.Node, c.Is)...)
 		}
-		a.holding.alone(r.Alone)
+		a.holding.takeAlone(r.Alone)
 		return touched
 	})
 }
 
-// at gets a value at a time; never, if that is zero.
-func at(t time.Time) <-chan time.Time {
+// timeChannel gets a value at a time; never, if that is zero.
+func timeChannel(t time.Time) <-chan time.Time {
 	if t.IsZero() {
 		return nil
 	}

@@ -34,7 +34,7 @@ func TestRestartedAgentGoesOnReporting(t *testing.T) {
 		w.SetEgressIP(e)
 		o := hosting()
 		o.Unconfirmed = true
-		a.tell(w, w.Node("n1"), w.Host(), o)
+		a.fillMailboxes(w, w.Node("n1"), w.Host(), o)
 		first = a.last
 		return nil
 	})

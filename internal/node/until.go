@@ -7,13 +7,13 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// until asks after each round, the next one first, until an answer is final, and returns the last answer. Its error is
-// ctx's, if ctx ends before that.
-func until[T any](ctx context.Context, a *Agent, ask func(*world.World) (answer T, final bool)) (T, error) {
+// askUntilFinal asks after each round, the next one first, until an answer is final, and returns the last answer. Its
+// error is ctx's, if ctx ends before that.
+func askUntilFinal[T any](ctx context.Context, a *Agent, ask func(*world.World) (answer T, final bool)) (T, error) {
 	var mu sync.Mutex // a round may be at it when ctx ends
 	var last T
 	done := make(chan struct{})
-	a.watch(func(w *world.World) bool {
+	a.askAfterRounds(func(w *world.World) bool {
 		if ctx.Err() != nil {
 			return true
 		}
@@ -40,6 +40,6 @@ func until[T any](ctx context.Context, a *Agent, ask func(*world.World) (answer 
 
 // untilTrue is until for a condition.
 func (a *Agent) untilTrue(ctx context.Context, holds func() bool) error {
-	_, err := until(ctx, a, func(*world.World) (struct{}, bool) { return struct{}{}, holds() })
+	_, err := askUntilFinal(ctx, a, func(*world.World) (struct{}, bool) { return struct{}{}, holds() })
 	return err
 }

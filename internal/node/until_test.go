@@ -35,7 +35,7 @@ func TestUntilEndsInTheMiddleOfARound(t *testing.T) {
 		defer cancel()
 		leave := make(chan struct{})
 		rounds := 0
-		answer, err := until(ctx, a, func(*world.World) (int, bool) {
+		answer, err := askUntilFinal(ctx, a, func(*world.World) (int, bool) {
 			if rounds++; rounds == 2 {
 				<-leave
 			}
@@ -58,7 +58,9 @@ func TestUntilAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := startPlainAgent(t)
 		start := time.Now()
-		uid, err := until(t.Context(), a, func(w *world.World) (string, bool) { return w.Pod("shop/p").UID, true })
+		uid, err := askUntilFinal(t.Context(), a, func(w *world.World) (string, bool) {
+			return w.Pod("shop/p").UID, true
+		})
 		if uid != "u" || err != nil || time.Since(start) != 0 {
 			t.Errorf("answer %q, error %v after %v", uid, err, time.Since(start))
 		}

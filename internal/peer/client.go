@@ -30,7 +30,7 @@ func Ask(ctx context.Context, from netip.Addr, to netip.AddrPort, versions map[s
 	error) {
 	ctx, cancel := context.WithTimeout(ctx, askFor)
 	defer cancel()
-	u := url.URL{Scheme: "http", Host: to.String(), Path: path, RawQuery: encode(versions)}
+	u := url.URL{Scheme: "http", Host: to.String(), Path: path, RawQuery: encodeVersions(versions)}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func Ask(ctx context.Context, from netip.Addr, to netip.AddrPort, versions map[s
 	if _, is := answer.Header[newestHeader]; !is {
 		return nil, fmt.Errorf("what answers at %v is no agent", to)
 	}
-	return decode(answer.Header.Get(newestHeader))
+	return decodeVersions(answer.Header.Get(newestHeader))
 }
 
 // Questions come from ports below reservedPorts, for which a program needs its host's rights. A pod's probe has the

@@ -36,7 +36,7 @@ type Server struct {
 // Serve answers on a listener until ctx is done.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET "+path, s.answer)
+	mux.HandleFunc("GET "+path, s.answerQuestion)
 	server := &http.Server{Handler: mux, ReadTimeout: answerWithin, WriteTimeout: 2 * answerWithin,
 		MaxHeaderBytes: 4 << 10, BaseContext: func(net.Listener) context.Context { return ctx },
 		ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug)}
@@ -69,8 +69,8 @@ func (l *asking) Accept() (net.Conn, error) {
 	}
 }
 
-func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
-	versions, err := decode(r.URL.RawQuery)
+func (s *Server) answerQuestion(w http.ResponseWriter, r *http.Request) {
+	versions, err := decodeVersions(r.URL.RawQuery)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
@@ -82,14 +82,14 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
-	w.Header().Set(newestHeader, encode(newest))
+	w.Header().Set(newestHeader, encodeVersions(newest))
 	w.WriteHeader(http.StatusNoContent)
 }
 
 // newestHeader has what the agent that answers has seen, as the query of a question has it.
 const newestHeader = "Egret-Newest"
 
-func encode(versions map[string]string) string {
+func encodeVersions(versions map[string]string) string {
 	values := url.Values{}
 	for kind, version := range versions {
 		values.Set(kind, version)
@@ -97,7 +97,7 @@ func encode(versions map[string]string) string {
 	return values.Encode()
 }
 
-func decode(text string) (map[string]string, error) {
+func decodeVersions(text string) (map[string]string, error) {
 	values, err := url.ParseQuery(text)
 	if err != nil {
 		return nil, err

@@ -22,7 +22,7 @@ func (n Names) PatchInterface(bridge, node string) string {
 // Commit remembers that the connection of a packet from OVN is the network's. A connection of the host stays the
 // host's: a pod may have the same source port towards the same destination.
 func (n Names) Commit() string {
-	return fmt.Sprintf("ct(commit,zone=%d,exec(%s))", ZoneGateway, n.mark())
+	return fmt.Sprintf("ct(commit,zone=%d,exec(%s))", ZoneGateway, n.connectionMark())
 }
 
 // CommitAs does the same, and translates the source to an address and one of PodPorts.
@@ -30,12 +30,12 @@ func (n Names) CommitAs(src string) string {
 	if strings.Contains(src, ":") { // before a port, ovs-actions(7) wants brackets
 		src = "[" + src + "]"
 	}
-	return fmt.Sprintf("ct(commit,zone=%d,nat(src=%s:%s),exec(%s))", ZoneGateway, src, PodPorts, n.mark())
+	return fmt.Sprintf("ct(commit,zone=%d,nat(src=%s:%s),exec(%s))", ZoneGateway, src, PodPorts, n.connectionMark())
 }
 
-// mark makes a connection the network's. The default network leaves the host's bit; the sources of others are never the
-// host's. OpenFlow 1.4 has no set_field for a part of a field.
-func (n Names) mark() string {
+// connectionMark makes a connection the network's. The default network leaves the host's bit; the sources of others are
+// never the host's. OpenFlow 1.4 has no set_field for a part of a field.
+func (n Names) connectionMark() string {
 	if n.ID == 0 {
 		return fmt.Sprintf("load:%#x->NXM_NX_CT_MARK[0]", n.CTMark())
 	}
@@ -75,15 +75,15 @@ func (n Names) CopyTo() string {
 func (n Names) CopiedTo() string { return fmt.Sprintf("reg1=%#x", n.CTMark()) }
 
 // ToOVN gives a connection from outside to the network, though the host may have had it.
-func (n Names) ToOVN() string { return commit(n.CTMark()) + ",output:" + n.PatchPort() }
+func (n Names) ToOVN() string { return commitAction(n.CTMark()) + ",output:" + n.PatchPort() }
 
 // CommitHost remembers that the connection is the host's.
-func CommitHost() string { return commit(hostCTMark) }
+func CommitHost() string { return commitAction(hostCTMark) }
 
 // ToHost gives a connection from outside to the host.
 func ToHost() string { return CommitHost() + ",LOCAL" }
 
-func commit(mark int) string {
+func commitAction(mark int) string {
 	return fmt.Sprintf("ct(commit,zone=%d,exec(set_field:%#x->ct_mark))", ZoneGateway, mark)
 }
 

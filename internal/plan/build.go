@@ -90,16 +90,16 @@ func (r *Rows) AddPeers(router, routerPort, sw, switchPort, mac string, networks
 	switchOpts map[string]string) {
 	r.AddNB(RowID{"Logical_Router_Port", routerPort}, Router(router), Cols{
 		"name": routerPort, "mac": mac, "networks": slices.Sorted(slices.Values(networks)),
-		"options": merged(routerOpts),
+		"options": mergePairs(routerOpts),
 	})
 	r.AddNB(RowID{"Logical_Switch_Port", switchPort}, Switch(sw), Cols{
 		"name": switchPort, "type": "router", "addresses": []string{"router"},
-		"options": merged(switchOpts, "router-port", routerPort),
+		"options": mergePairs(switchOpts, "router-port", routerPort),
 	})
 }
 
-// merged is m with further pairs, and never nil.
-func merged(m map[string]string, kv ...string) map[string]string {
+// mergePairs is m with further pairs, and never nil.
+func mergePairs(m map[string]string, kv ...string) map[string]string {
 	out := make(map[string]string, len(m)+len(kv)/2)
 	for k, v := range m {
 		out[k] = v

@@ -59,11 +59,11 @@ func (f *Follower[K]) Take(s *State) Changes[K] {
 	if !known {
 		return Changes[K]{}
 	}
-	return journalOf[K](s, f.table).since(f.mark)
+	return journalOf[K](s, f.table).changesSince(f.mark)
 }
 
 // Done notes that the target has the table as s has it.
-func (f *Follower[K]) Done(s *State) { f.state, f.mark = s, journalOf[K](s, f.table).count() }
+func (f *Follower[K]) Done(s *State) { f.state, f.mark = s, journalOf[K](s, f.table).countChanges() }
 
 // Forget makes everything be taken the next time: the target was changed by somebody else.
 func (f *Follower[K]) Forget() { f.state = nil }
@@ -76,7 +76,7 @@ func (s *State) Now() Moment {
 	var m Moment
 	for i, j := range s.journals {
 		if j != nil {
-			m[i] = j.count()
+			m[i] = j.countChanges()
 		}
 	}
 	return m
@@ -111,7 +111,7 @@ func journalOf[K comparable](s *State, table Tables) *journal[K] {
 	return s.journals[i].(*journal[K])
 }
 
-func (j *journal[K]) note(k K) {
+func (j *journal[K]) noteChange(k K) {
 	if len(j.recent) == 2*maxJournal {
 		j.recent = append(make([]K, 0, 2*maxJournal), j.recent[maxJournal:]...)
 		j.dropped += maxJournal
@@ -119,10 +119,10 @@ func (j *journal[K]) note(k K) {
 	j.recent = append(j.recent, k)
 }
 
-// count is how many changes there ever were.
-func (j *journal[K]) count() int { return j.dropped + len(j.recent) }
+// countChanges is how many changes there ever were.
+func (j *journal[K]) countChanges() int { return j.dropped + len(j.recent) }
 
-func (j *journal[K]) since(count int) Changes[K] {
+func (j *journal[K]) changesSince(count int) Changes[K] {
 	if count < j.dropped {
 		return Changes[K]{}
 	}

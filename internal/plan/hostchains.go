@@ -45,41 +45,41 @@ var hostChainRegistry = [hostChains]hostChain{
 	ChainUplink: {NFTChain{"netdev", "uplink"}, NFTChainSpec{Type: "filter", Hook: "ingress", Priority: "0",
 		Policy: "drop"}, "gateway", "keep from the host what OVS reads through a packet socket"},
 
-	ChainEgressIPMark: inet("egress-ip-mark", "filter", "prerouting", "mangle",
+	ChainEgressIPMark: inetChain("egress-ip-mark", "filter", "prerouting", "mangle",
 		"egressip", "mark what selected pods send by a link, and replies to it"),
-	ChainEgressServiceMark: inet("egress-service-mark", "filter", "prerouting", "-149",
+	ChainEgressServiceMark: inetChain("egress-service-mark", "filter", "prerouting", "-149",
 		"egressservice", "mark what pods behind EgressServices send, and replies to it"),
-	ChainServicesGuard: inet("services-guard", "filter", "prerouting", "-110",
+	ChainServicesGuard: inetChain("services-guard", "filter", "prerouting", "-110",
 		"service", "refuse clients, and Services without endpoints"),
-	ChainServices: inet("services-prerouting", "nat", "prerouting", "dstnat",
+	ChainServices: inetChain("services-prerouting", "nat", "prerouting", "dstnat",
 		"service", "choose endpoints for others than the host itself"),
 
-	ChainEgressIPInput: inet("egress-ip-input", "filter", "input", "filter",
+	ChainEgressIPInput: inetChain("egress-ip-input", "filter", "input", "filter",
 		"egressip", "let nobody but ICMP in at an egress IP on a link"),
 
-	ChainForward: inet(ForwardChain, "filter", "forward", "filter",
+	ChainForward: inetChain(ForwardChain, "filter", "forward", "filter",
 		"gateway egress egressservice service", "drop what was to be translated elsewhere and was not"),
 
-	ChainOwnServicesGuard: inet("services-guard-output", "filter", "output", "-110",
+	ChainOwnServicesGuard: inetChain("services-guard-output", "filter", "output", "-110",
 		"service", "refuse the host itself"),
-	ChainOwnServices: inet("services-output", "nat", "output", "-100",
+	ChainOwnServices: inetChain("services-output", "nat", "output", "-100",
 		"service", "choose endpoints for the host itself"),
 
-	ChainEgressServiceTranslate: inet("OVN-KUBE-EGRESS-SVC", "nat", "postrouting", "98",
+	ChainEgressServiceTranslate: inetChain("OVN-KUBE-EGRESS-SVC", "nat", "postrouting", "98",
 		"egressservice", "translate to the Service's address"),
-	ChainEgressIPTranslate: inet("OVN-KUBE-EGRESS-IP-MULTI-NIC", "nat", "postrouting", "99",
+	ChainEgressIPTranslate: inetChain("OVN-KUBE-EGRESS-IP-MULTI-NIC", "nat", "postrouting", "99",
 		"egressip", "translate to egress IPs on links"),
-	ChainPostrouting: inet(PostroutingChain, "nat", "postrouting", "srcnat",
+	ChainPostrouting: inetChain(PostroutingChain, "nat", "postrouting", "srcnat",
 		"gateway service", "masquerade what nobody has translated"),
-	ChainEgressIPGuard: inet("egress-ip-guard", "filter", "postrouting", "101",
+	ChainEgressIPGuard: inetChain("egress-ip-guard", "filter", "postrouting", "101",
 		"egressip", "drop what would leave by a link, or past it, with another source"),
-	ChainEgressServiceGuard: inet("egress-service-guard", "filter", "postrouting", "102",
+	ChainEgressServiceGuard: inetChain("egress-service-guard", "filter", "postrouting", "102",
 		"egressservice", "drop what would leave with another source than the Service's"),
-	ChainClusterIPGuard: inet("cluster-ip-guard", "filter", "postrouting", "103",
+	ChainClusterIPGuard: inetChain("cluster-ip-guard", "filter", "postrouting", "103",
 		"service", "drop packets to cluster IPs that would leave the cluster"),
 }
 
-func inet(name, kind, hook, priority, features, purpose string) hostChain {
+func inetChain(name, kind, hook, priority, features, purpose string) hostChain {
 	return hostChain{NFTChain{"inet", name}, NFTChainSpec{Type: kind, Hook: hook, Priority: priority}, features,
 		purpose}
 }

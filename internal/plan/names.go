@@ -19,12 +19,12 @@ type Names struct {
 func DefaultNames() Names { return Names{Network: ref.DefaultNetwork} }
 
 // Row is the name of a row, or the id of an address set, of which each network can have one.
-func (n Names) Row(name string) string { return n.prefix() + name }
+func (n Names) Row(name string) string { return n.rowPrefix() + name }
 
-// prefix is the network's name in front of its rows, and no other network's. OVN's names cannot have '-' everywhere:
+// rowPrefix is the network's name in front of its rows, and no other network's. OVN's names cannot have '-' everywhere:
 // '.' is in its place, as with OVN-Kubernetes. All other characters but lower-case letters and digits, '.' too, are
 // written as their number behind an X, which nothing else becomes: networks a-b and a.b are two.
-func (n Names) prefix() string {
+func (n Names) rowPrefix() string {
 	if n.Network == ref.DefaultNetwork {
 		return ""
 	}

@@ -32,7 +32,7 @@ type claimant struct {
 	by    Owner // zero: the owner itself
 }
 
-// compare orders by owner, for of several claims that of the least owner stands.
-func (c *claimant) compare(d *claimant) int {
+// compareOwner orders by owner, for of several claims that of the least owner stands.
+func (c *claimant) compareOwner(d *claimant) int {
 	return cmp.Or(c.owner.Compare(d.owner), c.by.Compare(d.by))
 }

@@ -15,7 +15,7 @@ type part struct {
 
 // For are the rows of r that are claimed on behalf of owner, which is named when a target refuses one of them.
 func (r *Rows) For(owner Owner) *Rows {
-	if p := r.part(owner); p != nil {
+	if p := r.partOf(owner); p != nil {
 		return p
 	}
 	p := part{owner, &Rows{}}
@@ -34,7 +34,7 @@ func (r *Rows) OnBehalf() iter.Seq2[Owner, *Rows] {
 	}
 }
 
-func (r *Rows) part(owner Owner) *Rows {
+func (r *Rows) partOf(owner Owner) *Rows {
 	if i := slices.IndexFunc(r.parts, func(p part) bool { return p.owner == owner }); i >= 0 {
 		return r.parts[i].rows
 	}
@@ -44,15 +44,15 @@ func (r *Rows) part(owner Owner) *Rows {
 func (s *State) replaceParts(c *claimant, old, new *Rows) {
 	by := cmp.Or(c.by, c.owner)
 	for _, p := range old.parts {
-		now := new.part(p.owner)
+		now := new.partOf(p.owner)
 		if now == nil {
 			now = &Rows{}
 		}
-		s.replace(&claimant{p.owner, by}, p.rows, now)
+		s.replaceRowsOf(&claimant{p.owner, by}, p.rows, now)
 	}
 	for _, p := range new.parts {
-		if old.part(p.owner) == nil {
-			s.replace(&claimant{p.owner, by}, &Rows{}, p.rows)
+		if old.partOf(p.owner) == nil {
+			s.replaceRowsOf(&claimant{p.owner, by}, &Rows{}, p.rows)
 		}
 	}
 }

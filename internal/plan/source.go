@@ -41,7 +41,7 @@ func (s *State) SourceOf(sources SourcesTo, dst netip.Addr) (source SourceTo, ok
 	return SourceTo{}, false
 }
 
-func (s SourcesTo) equal(o SourcesTo) bool { return slices.Equal(s, o) }
+func (s SourcesTo) equalSources(o SourcesTo) bool { return slices.Equal(s, o) }
 
 func (s SourcesTo) String() string {
 	var l []string

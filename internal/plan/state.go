@@ -80,7 +80,7 @@ type State struct {
 	Answered      Table[Egress, Announcement]
 	Problems      Table[Problem, None]
 
-	journals [mostTables]interface{ count() int } // of each table, by its bit: see journalOf
+	journals [mostTables]interface{ countChanges() int } // of each table, by its bit: see journalOf
 }
 
 // New is an empty State.
@@ -120,7 +120,7 @@ func (s *State) Snapshot() *State {
 // Replace puts owner's new rows in place of its old ones. Either may be the zero Rows.
 func (s *State) Replace(owner Owner, old, new *Rows) {
 	if !old.IsEmpty() || !new.IsEmpty() {
-		s.replace(&claimant{owner: owner}, old, new)
+		s.replaceRowsOf(&claimant{owner: owner}, old, new)
 	}
 }
 
@@ -134,38 +134,38 @@ func (r *Rows) IsEmpty() bool {
 	return n == 0 && !slices.ContainsFunc(r.parts, func(p part) bool { return !p.rows.IsEmpty() })
 }
 
-func (s *State) replace(by *claimant, old, new *Rows) {
+func (s *State) replaceRowsOf(by *claimant, old, new *Rows) {
 	s.replaceParts(by, old, new)
 	replaceRows(s, InNB, s.NB, by, old.NB, new.NB)
 	replaceRows(s, InSB, s.SB, by, old.SB, new.SB)
-	replace(s, InSetElems, s.SetElems, by, old.SetElems, new.SetElems)
-	replace(s, InOVSIDs, s.OVSIDs, by, old.OVSIDs, new.OVSIDs)
-	replace(s, InPorts, s.Ports, by, old.Ports, new.Ports)
-	replace(s, InAddrs, s.Addrs, by, old.Addrs, new.Addrs)
-	replace(s, InRoutes, s.Routes, by, old.Routes, new.Routes)
-	replace(s, InRules, s.Rules, by, old.Rules, new.Rules)
-	replace(s, InSysctls, s.Sysctls, by, old.Sysctls, new.Sysctls)
-	replace(s, InNFTChains, s.NFTChains, by, old.NFTChains, new.NFTChains)
-	replace(s, InNFTRules, s.NFTRules, by, old.NFTRules, new.NFTRules)
-	replace(s, InNFTSets, s.NFTSets, by, old.NFTSets, new.NFTSets)
-	replace(s, InNFTElems, s.NFTElems, by, old.NFTElems, new.NFTElems)
-	replace(s, InAccepts, s.Accepts, by, old.Accepts, new.Accepts)
-	replace(s, InFlows, s.Flows, by, old.Flows, new.Flows)
-	replace(s, InAnnouncements, s.Announcements, by, old.Announcements, new.Announcements)
-	replaceBy(journalOf[Source](s, InSources), s.Sources, by, old.Sources, new.Sources, SourcesTo.equal)
-	replace(s, InSourceExempt, s.SourceExempt, by, old.SourceExempt, new.SourceExempt)
+	replaceInTable(s, InSetElems, s.SetElems, by, old.SetElems, new.SetElems)
+	replaceInTable(s, InOVSIDs, s.OVSIDs, by, old.OVSIDs, new.OVSIDs)
+	replaceInTable(s, InPorts, s.Ports, by, old.Ports, new.Ports)
+	replaceInTable(s, InAddrs, s.Addrs, by, old.Addrs, new.Addrs)
+	replaceInTable(s, InRoutes, s.Routes, by, old.Routes, new.Routes)
+	replaceInTable(s, InRules, s.Rules, by, old.Rules, new.Rules)
+	replaceInTable(s, InSysctls, s.Sysctls, by, old.Sysctls, new.Sysctls)
+	replaceInTable(s, InNFTChains, s.NFTChains, by, old.NFTChains, new.NFTChains)
+	replaceInTable(s, InNFTRules, s.NFTRules, by, old.NFTRules, new.NFTRules)
+	replaceInTable(s, InNFTSets, s.NFTSets, by, old.NFTSets, new.NFTSets)
+	replaceInTable(s, InNFTElems, s.NFTElems, by, old.NFTElems, new.NFTElems)
+	replaceInTable(s, InAccepts, s.Accepts, by, old.Accepts, new.Accepts)
+	replaceInTable(s, InFlows, s.Flows, by, old.Flows, new.Flows)
+	replaceInTable(s, InAnnouncements, s.Announcements, by, old.Announcements, new.Announcements)
+	replaceBy(journalOf[Source](s, InSources), s.Sources, by, old.Sources, new.Sources, SourcesTo.equalSources)
+	replaceInTable(s, InSourceExempt, s.SourceExempt, by, old.SourceExempt, new.SourceExempt)
 	replaceBy(journalOf[string](s, InDestinations), s.Destinations, by, old.Destinations, new.Destinations,
 		destinations.Set.Equal)
-	replace(s, InDatagrams, s.Datagrams, by, old.Datagrams, new.Datagrams)
-	replace(s, InHealthChecks, s.HealthChecks, by, old.HealthChecks, new.HealthChecks)
-	replace(s, InSteered, s.Steered, by, old.Steered, new.Steered)
-	replace(s, InTranslated, s.Translated, by, old.Translated, new.Translated)
-	replace(s, InForwarded, s.Forwarded, by, old.Forwarded, new.Forwarded)
-	replace(s, InAnswered, s.Answered, by, old.Answered, new.Answered)
-	replace(s, InProblems, s.Problems, by, old.Problems, new.Problems)
+	replaceInTable(s, InDatagrams, s.Datagrams, by, old.Datagrams, new.Datagrams)
+	replaceInTable(s, InHealthChecks, s.HealthChecks, by, old.HealthChecks, new.HealthChecks)
+	replaceInTable(s, InSteered, s.Steered, by, old.Steered, new.Steered)
+	replaceInTable(s, InTranslated, s.Translated, by, old.Translated, new.Translated)
+	replaceInTable(s, InForwarded, s.Forwarded, by, old.Forwarded, new.Forwarded)
+	replaceInTable(s, InAnswered, s.Answered, by, old.Answered, new.Answered)
+	replaceInTable(s, InProblems, s.Problems, by, old.Problems, new.Problems)
 }
 
-func replace[K, V comparable](s *State, table Tables, t Table[K, V], by *claimant, old, new map[K]V) {
+func replaceInTable[K, V comparable](s *State, table Tables, t Table[K, V], by *claimant, old, new map[K]V) {
 	replaceBy(journalOf[K](s, table), t, by, old, new, Same)
 }
 
@@ -179,14 +179,14 @@ func replaceBy[K comparable, V any](
 ) {
 	for k := range old {
 		if _, stays := new[k]; !stays {
-			t.drop(by, k)
-			j.note(k)
+			t.dropClaim(by, k)
+			j.noteChange(k)
 		}
 	}
 	for k, v := range new {
 		if was, is := old[k]; !is || !equal(was, v) {
-			t.put(by, k, v)
-			j.note(k)
+			t.putClaim(by, k, v)
+			j.noteChange(k)
 		}
 	}
 }

@@ -16,9 +16,9 @@ type claim[V any] struct {
 }
 
 // Put makes owner claim row at k, in place of its former claim.
-func (t Table[K, V]) Put(owner Owner, k K, row V) { t.put(&claimant{owner: owner}, k, row) }
+func (t Table[K, V]) Put(owner Owner, k K, row V) { t.putClaim(&claimant{owner: owner}, k, row) }
 
-func (t Table[K, V]) put(by *claimant, k K, row V) {
+func (t Table[K, V]) putClaim(by *claimant, k K, row V) {
 	c := t[k]
 	i, found := slices.BinarySearchFunc(c, by, compareClaimant)
 	if found {
@@ -31,9 +31,9 @@ func (t Table[K, V]) put(by *claimant, k K, row V) {
 }
 
 // Drop withdraws owner's claim to k.
-func (t Table[K, V]) Drop(owner Owner, k K) { t.drop(&claimant{owner: owner}, k) }
+func (t Table[K, V]) Drop(owner Owner, k K) { t.dropClaim(&claimant{owner: owner}, k) }
 
-func (t Table[K, V]) drop(by *claimant, k K) {
+func (t Table[K, V]) dropClaim(by *claimant, k K) {
 	i, found := slices.BinarySearchFunc(t[k], by, compareClaimant)
 	switch {
 	case !found:
@@ -71,7 +71,7 @@ func (t Table[K, V]) Rows() iter.Seq2[K, V] {
 	}
 }
 
-func compareClaimant[V any](c claim[V], by *claimant) int { return c.by.compare(by) }
+func compareClaimant[V any](c claim[V], by *claimant) int { return c.by.compareOwner(by) }
 
 // Delta is the least work that turns what a target has into what it must hold.
 type Delta[K comparable, V any] struct {
@@ -89,20 +89,20 @@ func DiffOf[K comparable, V any](of Changes[K], have map[K]V, want Table[K, V], 
 	d := Delta[K, V]{map[K]V{}, map[K]V{}}
 	if of.Known {
 		for _, k := range of.Keys {
-			d.compare(k, have, want, equal)
+			d.compareKey(k, have, want, equal)
 		}
 		return d
 	}
 	for k := range want {
-		d.compare(k, have, want, equal)
+		d.compareKey(k, have, want, equal)
 	}
 	for k := range have {
-		d.compare(k, have, want, equal)
+		d.compareKey(k, have, want, equal)
 	}
 	return d
 }
 
-func (d Delta[K, V]) compare(k K, have map[K]V, want Table[K, V], equal func(a, b V) bool) {
+func (d Delta[K, V]) compareKey(k K, have map[K]V, want Table[K, V], equal func(a, b V) bool) {
 	h, held := have[k]
 	w, wanted := want.Get(k)
 	switch {

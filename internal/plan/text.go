@@ -29,22 +29,22 @@ func (s *State) Lines() []string {
 		return "nft rule " + k.Chain.String() + " [" + k.Name + "] " + v
 	})
 	add(&l, s.NFTSets, func(k NFTSet, v NFTSetSpec) string { return "nft set " + k.Name + v.String() })
-	add(&l, s.NFTElems, func(k NFTElem, v string) string { return "nft elem " + k.Set + " " + k.Key + arrow(v) })
+	add(&l, s.NFTElems, func(k NFTElem, v string) string { return "nft elem " + k.Set + " " + k.Key + arrowTo(v) })
 	add(&l, s.Accepts, func(k Accept, _ None) string { return "accept " + k.String() })
 	add(&l, s.Flows, func(k Flow, v string) string { return "flow " + k.String() + " actions=" + v })
 	add(&l, s.Announcements, func(k Announcement, _ None) string {
 		return "announce " + k.IP.String() + " at " + k.MAC + " dev " + k.Dev
 	})
 	add(&l, s.Sources, func(k Source, v SourcesTo) string {
-		return "source " + k.Router + " " + k.Pod.String() + arrow(v.String())
+		return "source " + k.Router + " " + k.Pod.String() + arrowTo(v.String())
 	})
 	add(&l, s.SourceExempt, func(k netip.Addr, _ None) string { return "source exempt " + k.String() })
 	add(&l, s.Destinations, func(k string, v destinations.Set) string {
-		return "destinations " + k + arrow(v.String())
+		return "destinations " + k + arrowTo(v.String())
 	})
 	add(&l, s.Datagrams, func(k Datagram, _ None) string {
-		return "datagram " + flag(k.OVN, "by OVN ") + flag(k.Foreign, "by others ") + flag(k.Protocol != "udp",
-			"of "+k.Protocol+" ") + k.From.String() + arrow(k.To.String())
+		return "datagram " + flagText(k.OVN, "by OVN ") + flagText(k.Foreign, "by others ") +
+			flagText(k.Protocol != "udp", "of "+k.Protocol+" ") + k.From.String() + arrowTo(k.To.String())
 	})
 	add(&l, s.HealthChecks, func(k HealthCheck, v HealthSpec) string {
 		if v.Node != "" {
@@ -56,10 +56,10 @@ func (s *State) Lines() []string {
 		if k.Node == "" {
 			return "drops " + k.Object.Key() + " by " + k.IP.String()
 		}
-		return "steers " + flag(bool(ahead), "ahead ") + k.Object.Key() + " by " + k.IP.String() + " to " + k.Node +
-			since(k.Since)
+		return "steers " + flagText(bool(ahead), "ahead ") + k.Object.Key() + " by " + k.IP.String() + " to " + k.Node +
+			sinceSuffix(k.Since)
 	})
-	add(&l, s.Translated, func(k Egress, v ref.Since) string { return "translates " + k.String() + since(v) })
+	add(&l, s.Translated, func(k Egress, v ref.Since) string { return "translates " + k.String() + sinceSuffix(v) })
 	add(&l, s.Forwarded, func(k Egress, _ None) string { return "forwards " + k.String() })
 	add(&l, s.Answered, func(k Egress, a Announcement) string {
 		return "answers " + k.String() + " at " + a.MAC + " dev " + a.Dev
@@ -101,14 +101,14 @@ func add[K comparable, V any](l *[]string, t Table[K, V], line func(K, V) string
 	}
 }
 
-func since(v ref.Since) string {
+func sinceSuffix(v ref.Since) string {
 	if v == 0 {
 		return ""
 	}
 	return " since " + v.String()
 }
 
-func arrow(v string) string {
+func arrowTo(v string) string {
 	if v == "" {
 		return ""
 	}
@@ -149,19 +149,19 @@ func valueText(v any) string {
 }
 
 func (p PortSpec) String() string {
-	return pairs("type", p.Type, "mac", p.MAC, "mtu", number(p.MTU), "ids", p.ExternalIDs, "options", p.Options, "bfd",
-		p.BFD)
+	return formatPairs("type", p.Type, "mac", p.MAC, "mtu", numberOrNone(p.MTU), "ids", p.ExternalIDs, "options",
+		p.Options, "bfd", p.BFD)
 }
 
 func (a AddrSpec) String() string {
-	return flag(a.NoDAD, " nodad") + flag(a.Deprecated, " preferred_lft=0")
+	return flagText(a.NoDAD, " nodad") + flagText(a.Deprecated, " preferred_lft=0")
 }
 
 func (k RouteKey) String() string { return fmt.Sprintf("table %d %s", k.Table, k.Dst) }
 
 func (r Route) String() string {
-	return pairs("dev", r.Dev, "via", addrText(r.Via), "src", addrText(r.Src), "mtu", number(r.MTU)) + flag(r.OnLink,
-		" onlink")
+	return formatPairs("dev", r.Dev, "via", addrText(r.Via), "src", addrText(r.Src), "mtu", numberOrNone(r.MTU)) +
+		flagText(r.OnLink, " onlink")
 }
 
 func (r Rule) String() string {
@@ -188,11 +188,12 @@ func (r Rule) String() string {
 func (c NFTChain) String() string { return c.Family + " " + c.Name }
 
 func (c NFTChainSpec) String() string {
-	return pairs("type", c.Type, "hook", c.Hook, "priority", c.Priority, "device", c.Device, "policy", c.Policy)
+	return formatPairs("type", c.Type, "hook", c.Hook, "priority", c.Priority, "device", c.Device, "policy", c.Policy)
 }
 
 func (s NFTSetSpec) String() string {
-	return pairs("key", s.Key, "value", s.Value) + flag(s.Interval, " interval") + flag(s.TypeOf, " typeof")
+	return formatPairs("key", s.Key, "value", s.Value) + flagText(s.Interval, " interval") +
+		flagText(s.TypeOf, " typeof")
 }
 
 func (a Accept) String() string {
@@ -200,7 +201,7 @@ func (a Accept) String() string {
 	if a.Out {
 		direction = "to"
 	}
-	text := [...]string{"v4", "v6"}[index(a.V6)] + " " + direction + " " + a.Dev
+	text := [...]string{"v4", "v6"}[boolIndex(a.V6)] + " " + direction + " " + a.Dev
 	if a.Src.IsValid() {
 		text += " of " + a.Src.String()
 	}
@@ -210,7 +211,7 @@ func (a Accept) String() string {
 	return text
 }
 
-func index(b bool) int {
+func boolIndex(b bool) int {
 	if b {
 		return 1
 	}
@@ -221,8 +222,8 @@ func (f Flow) String() string {
 	return fmt.Sprintf("%s table=%d,priority=%d,%s", f.Bridge, f.Table, f.Priority, f.Match)
 }
 
-// pairs prints the keys whose values are not empty, each after a space.
-func pairs(kv ...string) string {
+// formatPairs prints the keys whose values are not empty, each after a space.
+func formatPairs(kv ...string) string {
 	var b strings.Builder
 	for i := 0; i < len(kv); i += 2 {
 		if kv[i+1] != "" {
@@ -232,14 +233,14 @@ func pairs(kv ...string) string {
 	return b.String()
 }
 
-func number(n int) string {
+func numberOrNone(n int) string {
 	if n == 0 {
 		return ""
 	}
 	return fmt.Sprint(n)
 }
 
-func flag(on bool, text string) string {
+func flagText(on bool, text string) string {
 	if on {
 		return text
 	}

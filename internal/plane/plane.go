@@ -115,10 +115,10 @@ func Grow(ctx context.Context, planes []Plane, want *plan.State) error {
 	for i, p := range planes {
 		all[i] = &growth{Plane: p, done: make(chan struct{})}
 		if len(planes) == 1 { // in the caller's own thread, and its network namespace
-			all[i].run(ctx, want, nil)
+			all[i].runAfter(ctx, want, nil)
 			continue
 		}
-		running.Go(func() { all[i].run(ctx, want, all[:i]) })
+		running.Go(func() { all[i].runAfter(ctx, want, all[:i]) })
 	}
 	running.Wait()
 	var errs []error
@@ -136,12 +136,12 @@ type growth struct {
 	err    error
 }
 
-// run grows the plane when those before it that it waits for are done.
-func (g *growth) run(ctx context.Context, want *plan.State, before []*growth) {
+// runAfter grows the plane when those before it that it waits for are done.
+func (g *growth) runAfter(ctx context.Context, want *plan.State, before []*growth) {
 	defer close(g.done)
 	for _, b := range before {
-		needs := needs(g.Plane, b.Name())
-		if needs || follows(g.Plane, b.Name()) {
+		needs := waitsFor(g.Plane, b.Name())
+		if needs || followsPlane(g.Plane, b.Name()) {
 			<-b.done
 			g.behind = g.behind || needs && b.behind
 		}
@@ -155,12 +155,12 @@ func (g *growth) run(ctx context.Context, want *plan.State, before []*growth) {
 	}
 }
 
-func needs(p Plane, name string) bool {
+func waitsFor(p Plane, name string) bool {
 	m, says := p.(member)
 	return !says || !m.chooses || slices.Contains(m.after, name)
 }
 
-func follows(p Plane, name string) bool {
+func followsPlane(p Plane, name string) bool {
 	m, says := p.(member)
 	return says && slices.Contains(m.following, name)
 }
@@ -187,7 +187,7 @@ func Shrink(ctx context.Context, planes []Plane, want *plan.State) error {
 }
 
 func neededBy(planes []Plane, name string) bool {
-	return slices.ContainsFunc(planes, func(p Plane) bool { return needs(p, name) })
+	return slices.ContainsFunc(planes, func(p Plane) bool { return waitsFor(p, name) })
 }
 
 func failedShrink(p Plane, err error) error {

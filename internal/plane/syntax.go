@@ -17,11 +17,11 @@ func CheckText(what, text, but string) error {
 		return nil
 	}
 	return fmt.Errorf("%s %q has a character that it cannot have, at byte %d: find out who wrote it, and mend it there",
-		what, clipped(text), i)
+		what, clipText(text), i)
 }
 
-// clipped keeps errors short.
-func clipped(text string) string {
+// clipText keeps errors short.
+func clipText(text string) string {
 	const limit = 200
 	return text[:min(len(text), limit)]
 }
@@ -35,7 +35,7 @@ func CheckWord(what, text string) error { return CheckText(what, text, " \"',;\\
 func CheckDevice(name string) error {
 	const ifnamsiz = 16
 	if name == "" || len(name) >= ifnamsiz || name == "." || name == ".." || strings.HasPrefix(name, "-") {
-		return fmt.Errorf("%q is no name of a network device", clipped(name))
+		return fmt.Errorf("%q is no name of a network device", clipText(name))
 	}
 	return errors.Join(CheckWord("device name", name), CheckText("device name", name, "/:*+"))
 }

@@ -29,14 +29,14 @@ type timed struct {
 }
 
 func (t timed) Grow(ctx context.Context, want *plan.State) error {
-	return t.call("grow", func() error { return t.Plane.Grow(ctx, want) })
+	return t.timeCall("grow", func() error { return t.Plane.Grow(ctx, want) })
 }
 
 func (t timed) Shrink(ctx context.Context, want *plan.State) error {
-	return t.call("shrink", func() error { return t.Plane.Shrink(ctx, want) })
+	return t.timeCall("shrink", func() error { return t.Plane.Shrink(ctx, want) })
 }
 
-func (t timed) call(step string, do func() error) error {
+func (t timed) timeCall(step string, do func() error) error {
 	start := time.Now()
 	err := do()
 	t.took(t.Name(), step, time.Since(start), err)

@@ -16,8 +16,8 @@ type Signs struct {
 	Since  time.Duration // its probing began: until it answers, the others say this
 }
 
-// answered says whether a node ever did.
-func (s Signs) answered() bool { return s.Host > s.Since }
+// hasAnswered says whether a node ever did.
+func (s Signs) hasAnswered() bool { return s.Host > s.Since }
 
 // agentAnswered says whether its agent ever did.
 func (s Signs) agentAnswered() bool { return s.Agent > s.Since }
@@ -95,27 +95,27 @@ func (j *Judge) Look(now time.Duration, signs map[string]Signs, witnessed time.D
 		j.graceUntil = now + j.Total/2
 	}
 	j.last = now
-	j.witnesses.take(witnessed, j.Total)
+	j.witnesses.noteAnswer(witnessed, j.Total)
 	for name, s := range signs {
-		was, first := j.recall(name, s)
+		was, first := j.recallProbing(name, s)
 		old := j.verdicts[name]
-		v := j.next(old, s, now)
+		v := j.nextVerdict(old, s, now)
 		if v.why == world.NodeUnreachable && old.why != v.why && now < j.graceUntil &&
 			!j.provenDead(s, now, signs) {
 			v = old
 		}
-		known := v.why == world.NodeUnreachable || s.answered() && now-s.Host < j.Total
+		known := v.why == world.NodeUnreachable || s.hasAnswered() && now-s.Host < j.Total
 		if first || v.why != old.why || known != was.known {
 			changes = append(changes, Change{name, v.why, !known, now - s.Host})
 		}
-		j.hold(name, v, probing{s.Since, known})
+		j.keepVerdict(name, v, probing{s.Since, known})
 	}
 	j.cutOff = j.isCutOff(now, signs)
-	return append(changes, j.forget(signs)...)
+	return append(changes, j.forgetUnprobed(signs)...)
 }
 
-// recall is what was found of a node whose probing goes on. Of one that begins nothing is left.
-func (j *Judge) recall(node string, s Signs) (was probing, first bool) {
+// recallProbing is what was found of a node whose probing goes on. Of one that begins nothing is left.
+func (j *Judge) recallProbing(node string, s Signs) (was probing, first bool) {
 	was, is := j.probed[node]
 	if is && was.since == s.Since {
 		return was, false
@@ -124,8 +124,8 @@ func (j *Judge) recall(node string, s Signs) (was probing, first bool) {
 	return probing{}, true
 }
 
-// forget is told which nodes are probed still.
-func (j *Judge) forget(signs map[string]Signs) (changes []Change) {
+// forgetUnprobed is told which nodes are probed still.
+func (j *Judge) forgetUnprobed(signs map[string]Signs) (changes []Change) {
 	for name, p := range j.probed {
 		if _, probed := signs[name]; probed {
 			continue
@@ -139,7 +139,7 @@ func (j *Judge) forget(signs map[string]Signs) (changes []Change) {
 	return changes
 }
 
-func (j *Judge) hold(node string, v verdict, p probing) {
+func (j *Judge) keepVerdict(node string, v verdict, p probing) {
 	if j.probed == nil {
 		j.probed = map[string]probing{}
 	}
@@ -168,9 +168,9 @@ func (j *Judge) Silent() map[string]bool {
 	return out
 }
 
-// next is what follows from one node's signs alone.
-func (j *Judge) next(old verdict, s Signs, now time.Duration) verdict {
-	silent := now-s.Host >= j.patience(s)
+// nextVerdict is what follows from one node's signs alone.
+func (j *Judge) nextVerdict(old verdict, s Signs, now time.Duration) verdict {
+	silent := now-s.Host >= j.hostPatience(s)
 	switch {
 	case old.why == world.NodeUnreachable && silent, old.why == world.AgentAway && !silent && s.Agent <= old.since:
 		return old
@@ -178,7 +178,7 @@ func (j *Judge) next(old verdict, s Signs, now time.Duration) verdict {
 		return verdict{world.NodeUnreachable, now}
 	case old.why == world.NodeUnreachable && j.Agents && s.Agent <= old.since:
 		return verdict{world.AgentAway, old.since} // the agent has not answered since the node was lost
-	case old.why == "" && j.Agents && now-s.Agent >= j.grace(s):
+	case old.why == "" && j.Agents && now-s.Agent >= j.agentGrace(s):
 		return verdict{world.AgentAway, now}
 	case old.why == "":
 		return old
@@ -186,16 +186,16 @@ func (j *Judge) next(old verdict, s Signs, now time.Duration) verdict {
 	return verdict{"", now}
 }
 
-// patience is for how long a host may be silent.
-func (j *Judge) patience(s Signs) time.Duration {
-	if s.answered() {
+// hostPatience is for how long a host may be silent.
+func (j *Judge) hostPatience(s Signs) time.Duration {
+	if s.hasAnswered() {
 		return j.Total
 	}
 	return debut * j.Total
 }
 
-// grace is for how long an agent may be silent whose host answers.
-func (j *Judge) grace(s Signs) time.Duration {
+// agentGrace is for how long an agent may be silent whose host answers.
+func (j *Judge) agentGrace(s Signs) time.Duration {
 	if s.agentAnswered() {
 		return j.Grace
 	}
@@ -204,7 +204,7 @@ func (j *Judge) grace(s Signs) time.Duration {
 
 // provenDead says whether it is a node that is dead, and not this host that is cut off, by what witnesses say.
 func (j *Judge) provenDead(s Signs, now time.Duration, signs map[string]Signs) bool {
-	return now >= j.stalled && j.witnesses.against(s.Host, now, j.Total) && !j.anyDirect(now, signs)
+	return now >= j.stalled && j.witnesses.contradictsNode(s.Host, now, j.Total) && !j.anyDirect(now, signs)
 }
 
 // anyDirect says whether any other node answers at its address on the primary network.
@@ -220,7 +220,7 @@ func (j *Judge) anyDirect(now time.Duration, signs map[string]Signs) bool {
 // othersAnswer says whether any other node answered lately.
 func (j *Judge) othersAnswer(now time.Duration, signs map[string]Signs) bool {
 	for name, s := range signs {
-		if name != j.Self && s.answered() && now-s.Host < j.Total/2 {
+		if name != j.Self && s.hasAnswered() && now-s.Host < j.Total/2 {
 			return true
 		}
 	}

@@ -31,33 +31,34 @@ type knock struct {
 	begin    time.Time
 }
 
-// knock asks once. For the knock that is timed, a goroutine of its own waits for the answer. An error, such as no
+// knockAt asks once. For the knock that is timed, a goroutine of its own waits for the answer. An error, such as no
 // route, is no answer.
-func (k *knocker) knock(to netip.AddrPort, timed bool, answered func(answer)) {
+func (k *knocker) knockAt(to netip.AddrPort, timed bool, answered func(answer)) {
 	n := knock{answered: answered, begin: time.Now()}
 	var err error
-	if n.fd, err = unix.Socket(family(to), unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0); err != nil {
+	if n.fd, err = unix.Socket(addressFamily(to), unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC,
+		0); err != nil {
 		return
 	}
 	// Reset when closed: a connection that is closed in order would be remembered for a minute.
 	_ = unix.SetsockoptLinger(n.fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
-	err = unix.Connect(n.fd, sockaddr(to))
-	n.from = source(n.fd)
+	err = unix.Connect(n.fd, toSockaddr(to))
+	n.from = localAddr(n.fd)
 	switch {
 	case errors.Is(err, unix.EINPROGRESS) && timed:
-		go k.await(n)
+		go k.awaitAnswer(n)
 	case errors.Is(err, unix.EINPROGRESS):
 		k.pending = append(k.pending, n)
 	default:
 		unix.Close(n.fd)
 		if isAnswer(err) {
-			n.tell()
+			n.reportAnswer()
 		}
 	}
 }
 
-// source is the address that the kernel chose for a connection.
-func source(fd int) netip.Addr {
+// localAddr is the address that the kernel chose for a connection.
+func localAddr(fd int) netip.Addr {
 	switch a, _ := unix.Getsockname(fd); a := a.(type) {
 	case *unix.SockaddrInet4:
 		return netip.AddrFrom4(a.Addr)
@@ -67,28 +68,28 @@ func source(fd int) netip.Addr {
 	return netip.Addr{}
 }
 
-func (n knock) tell() { n.answered(answer{n.from, time.Since(n.begin)}) }
+func (n knock) reportAnswer() { n.answered(answer{n.from, time.Since(n.begin)}) }
 
 func isAnswer(err error) bool {
 	return err == nil || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET)
 }
 
-func family(a netip.AddrPort) int {
+func addressFamily(a netip.AddrPort) int {
 	if a.Addr().Is4() {
 		return unix.AF_INET
 	}
 	return unix.AF_INET6
 }
 
-func sockaddr(a netip.AddrPort) unix.Sockaddr {
+func toSockaddr(a netip.AddrPort) unix.Sockaddr {
 	if a.Addr().Is4() {
 		return &unix.SockaddrInet4{Addr: a.Addr().As4(), Port: int(a.Port())}
 	}
 	return &unix.SockaddrInet6{Addr: a.Addr().As16(), Port: int(a.Port())}
 }
 
-// collect takes the answers that have come, and gives up what has waited for too long.
-func (k *knocker) collect(now time.Time) {
+// collectAnswers takes the answers that have come, and gives up what has waited for too long.
+func (k *knocker) collectAnswers(now time.Time) {
 	fds := make([]unix.PollFd, len(k.pending))
 	for i, n := range k.pending {
 		fds[i] = unix.PollFd{Fd: int32(n.fd), Events: unix.POLLOUT}
@@ -98,8 +99,8 @@ func (k *knocker) collect(now time.Time) {
 	for i, n := range k.pending {
 		switch {
 		case fds[i].Revents != 0:
-			if n.end() {
-				n.tell()
+			if n.hasKernelAnswer() {
+				n.reportAnswer()
 			}
 		case now.Sub(n.begin) >= k.patience:
 			unix.Close(n.fd)
@@ -110,8 +111,8 @@ func (k *knocker) collect(now time.Time) {
 	k.pending = waiting
 }
 
-// await waits for one answer.
-func (k *knocker) await(n knock) {
+// awaitAnswer waits for one answer.
+func (k *knocker) awaitAnswer(n knock) {
 	deadline := n.begin.Add(k.patience)
 	fds := []unix.PollFd{{Fd: int32(n.fd), Events: unix.POLLOUT}}
 	_, err := unix.Poll(fds, int(k.patience.Milliseconds()))
@@ -120,20 +121,20 @@ func (k *knocker) await(n knock) {
 	}
 	if fds[0].Revents == 0 {
 		unix.Close(n.fd)
-	} else if n.end() {
-		n.tell()
+	} else if n.hasKernelAnswer() {
+		n.reportAnswer()
 	}
 }
 
-// end says whether the kernel at the other end answered.
-func (n knock) end() bool {
+// hasKernelAnswer says whether the kernel at the other end answered.
+func (n knock) hasKernelAnswer() bool {
 	code, err := unix.GetsockoptInt(n.fd, unix.SOL_SOCKET, unix.SO_ERROR)
 	unix.Close(n.fd)
 	return err == nil && (code == 0 || isAnswer(syscall.Errno(code)))
 }
 
-// close gives up all.
-func (k *knocker) close() {
+// closeAll gives up all.
+func (k *knocker) closeAll() {
 	for _, n := range k.pending {
 		unix.Close(n.fd)
 	}

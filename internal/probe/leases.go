@@ -70,7 +70,7 @@ func (j *LeaseJudge) Look(now time.Duration, leases map[string]Lease) (changes [
 		}
 	}
 	for _, node := range slices.Sorted(maps.Keys(leases)) {
-		r, lease := j.recall(node), leases[node]
+		r, lease := j.recallRenewal(node), leases[node]
 		renewed := r.Version != lease.Version
 		if renewed {
 			changes = appendAlive(changes, node, r, now)
@@ -80,7 +80,7 @@ func (j *LeaseJudge) Look(now time.Duration, leases map[string]Lease) (changes [
 			r.seen = now
 		}
 	}
-	return append(changes, j.declare(now)...)
+	return append(changes, j.declareDead(now)...)
 }
 
 func appendAlive(changes []AgentChange, node string, r *renewal, now time.Duration) []AgentChange {
@@ -90,8 +90,8 @@ func appendAlive(changes []AgentChange, node string, r *renewal, now time.Durati
 	return append(changes, AgentChange{Node: node, Silent: now - r.seen})
 }
 
-// recall returns what is known of a node's Lease.
-func (j *LeaseJudge) recall(node string) *renewal {
+// recallRenewal returns what is known of a node's Lease.
+func (j *LeaseJudge) recallRenewal(node string) *renewal {
 	if j.leases == nil {
 		j.leases = map[string]*renewal{}
 	}
@@ -101,8 +101,8 @@ func (j *LeaseJudge) recall(node string) *renewal {
 	return j.leases[node]
 }
 
-// declare finds those that are dead from now on.
-func (j *LeaseJudge) declare(now time.Duration) (changes []AgentChange) {
+// declareDead finds those that are dead from now on.
+func (j *LeaseJudge) declareDead(now time.Duration) (changes []AgentChange) {
 	if j.manyOverdue(now) {
 		j.doubtful, j.doubted = now, true
 	}

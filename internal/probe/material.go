@@ -21,11 +21,11 @@ type Files struct {
 	Name string
 }
 
-// complete is the rule by which both sides know whether they speak TLS.
-func (f Files) complete() bool { return f.Cert != "" && f.Key != "" && f.CA != "" }
+// isComplete is the rule by which both sides know whether they speak TLS.
+func (f Files) isComplete() bool { return f.Cert != "" && f.Key != "" && f.CA != "" }
 
-// source are the files, as the programs' flags name them.
-func (f Files) source() certs.Source {
+// certSource are the files, as the programs' flags name them.
+func (f Files) certSource() certs.Source {
 	return certs.Source{Cert: f.Cert, Key: f.Key, CA: f.CA, Of: "the health service", CertFlag: "--nb-client-cert",
 		KeyFlag: "--nb-client-privkey", CAFlag: "--nb-client-cacert"}
 }
@@ -37,12 +37,12 @@ type material struct {
 }
 
 func newMaterial(f Files, log *slog.Logger) *material {
-	return &material{f, certs.New(f.source(), log)}
+	return &material{f, certs.New(f.certSource(), log)}
 }
 
 // serverCredentials fail when the files cannot be loaded now; later, what was loaded before is good.
 func serverCredentials(f Files, log *slog.Logger) (credentials.TransportCredentials, error) {
-	if !f.complete() {
+	if !f.isComplete() {
 		return insecure.NewCredentials(), nil
 	}
 	m := newMaterial(f, log)
@@ -50,10 +50,10 @@ func serverCredentials(f Files, log *slog.Logger) (credentials.TransportCredenti
 		return nil, err
 	}
 	return credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS12,
-		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return m.server() }}), nil
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return m.serverConfig() }}), nil
 }
 
-func (m *material) server() (*tls.Config, error) {
+func (m *material) serverConfig() (*tls.Config, error) {
 	have, err := m.Load()
 	if err != nil {
 		return nil, err
@@ -62,9 +62,9 @@ func (m *material) server() (*tls.Config, error) {
 		NextProtos: []string{"h2"}, ClientCAs: have.CA, ClientAuth: tls.RequireAndVerifyClientCert}, nil
 }
 
-// client are the credentials of one session.
-func (m *material) client() (credentials.TransportCredentials, error) {
-	if !m.files.complete() {
+// clientCredentials are the credentials of one session.
+func (m *material) clientCredentials() (credentials.TransportCredentials, error) {
+	if !m.files.isComplete() {
 		return insecure.NewCredentials(), nil
 	}
 	have, err := m.Load()
@@ -77,12 +77,12 @@ func (m *material) client() (credentials.TransportCredentials, error) {
 		// instead what is left out here.
 		InsecureSkipVerify: true,
 		VerifyConnection: func(s tls.ConnectionState) error {
-			return verify(s.PeerCertificates, have.CA, m.files.Name)
+			return verifyChain(s.PeerCertificates, have.CA, m.files.Name)
 		},
 	}), nil
 }
 
-func verify(chain []*x509.Certificate, ca *x509.CertPool, name string) error {
+func verifyChain(chain []*x509.Certificate, ca *x509.CertPool, name string) error {
 	if len(chain) == 0 {
 		return errors.New("the agent has no certificate")
 	}

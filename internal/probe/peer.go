@@ -47,7 +47,7 @@ const (
 )
 
 func newPeer(ctx context.Context, p *Prober, t Target) *peer {
-	now := p.now()
+	now := p.sinceStart()
 	x := &peer{Target: t, p: p, measured: now - checkEvery, since: now}
 	x.ctx, x.stop = context.WithCancel(ctx)
 	x.host.Store(int64(now)) // it is given the benefit of the doubt
@@ -55,16 +55,16 @@ func newPeer(ctx context.Context, p *Prober, t Target) *peer {
 	return x
 }
 
-// ask does what is due at a time, and waits for nothing. Where agents have a health service it keeps a session with
+// askDue does what is due at a time, and waits for nothing. Where agents have a health service it keeps a session with
 // this one, and knocks at the host's door when the session is silent; elsewhere it knocks as a matter of course. Knocks
 // come fast while an answer is overdue: a few packets may be lost and nobody is dead.
-func (x *peer) ask(now time.Duration) {
+func (x *peer) askDue(now time.Duration) {
 	if len(x.Addrs) == 0 {
 		return
 	}
-	port, answered, late := x.p.door, x.host.Load(), x.p.interval()+x.p.o.Total/8
+	port, answered, late := x.p.door, x.host.Load(), x.p.knockInterval()+x.p.o.Total/8
 	if x.p.o.Port != 0 {
-		port, answered, late = x.p.o.Port, x.agent.Load(), x.p.beat()*3/2
+		port, answered, late = x.p.o.Port, x.agent.Load(), x.p.beatInterval()*3/2
 	}
 	silence := now - time.Duration(answered)
 	hurry := silence > late && silence < 2*x.p.o.Total && now-x.knocked >= x.p.o.Total/8
@@ -74,26 +74,26 @@ func (x *peer) ask(now time.Duration) {
 		if timed {
 			x.measured = now
 		}
-		x.knocked, x.due = now, now+x.p.interval()
-		x.knock(port, timed, silence > late)
+		x.knocked, x.due = now, now+x.p.knockInterval()
+		x.knockAtHost(port, timed, silence > late)
 	}
 	if x.p.o.Port != 0 {
 		x.keepSession(now, silence, hurry)
 	}
 }
 
-// knock asks the host once, and while it is silent at its address on the primary network, too.
-func (x *peer) knock(port int, timed, silent bool) {
-	x.p.knocker.knock(x.next(port), timed, func(a answer) {
+// knockAtHost asks the host once, and while it is silent at its address on the primary network, too.
+func (x *peer) knockAtHost(port int, timed, silent bool) {
+	x.p.knocker.knockAt(x.nextAddr(port), timed, func(a answer) {
 		if timed {
-			x.p.timed(x, a.after)
+			x.p.noteTimedKnock(x, a.after)
 		} else {
 			x.hostAnswered()
 		}
 	})
 	if silent && len(x.Direct) > 0 {
 		to := netip.AddrPortFrom(x.Direct[x.turn%len(x.Direct)], uint16(x.p.door))
-		x.p.knocker.knock(to, false, func(answer) { x.direct.Store(int64(x.p.now())) })
+		x.p.knocker.knockAt(to, false, func(answer) { x.direct.Store(int64(x.p.sinceStart())) })
 	}
 }
 
@@ -102,20 +102,20 @@ func (x *peer) knock(port int, timed, silent bool) {
 func (x *peer) keepSession(now, silence time.Duration, hurry bool) {
 	switch {
 	case x.session == nil && now >= x.notBefore:
-		x.session = newSession(x, x.next(x.p.o.Port))
-		go x.hold(x.session)
+		x.session = newSession(x, x.nextAddr(x.p.o.Port))
+		go x.holdSession(x.session)
 	case x.session == nil:
 	case silence >= x.p.o.Total && now-x.session.began >= x.p.o.Total:
 		x.session.stop() // it may hang for long in a connection of which the other side knows nothing any more
 	case hurry || now-x.measured >= checkEvery:
 		x.measured = now
-		x.session.check()
+		x.session.checkHealth()
 	}
 }
 
-// hold runs a session, and hands its end to the loop.
-func (x *peer) hold(s *session) {
-	err := s.run()
+// holdSession runs a session, and hands its end to the loop.
+func (x *peer) holdSession(s *session) {
+	err := s.runSession()
 	select {
 	case x.p.ends <- end{s, err}:
 	case <-x.ctx.Done():
@@ -129,7 +129,7 @@ func (x *peer) sessionEnded(e end) {
 		x.failures, x.complaint = 0, ""
 		return
 	}
-	x.notBefore = x.p.now() + min(x.p.interval()<<min(x.failures, 8), lastPause)
+	x.notBefore = x.p.sinceStart() + min(x.p.knockInterval()<<min(x.failures, 8), lastPause)
 	x.failures++
 	if e.err != nil && e.err.Error() != x.complaint {
 		x.complaint = e.err.Error()
@@ -137,28 +137,28 @@ func (x *peer) sessionEnded(e end) {
 	}
 }
 
-// next is the address to try: each in its turn, for one family may fail alone.
-func (x *peer) next(port int) netip.AddrPort {
+// nextAddr is the address to try: each in its turn, for one family may fail alone.
+func (x *peer) nextAddr(port int) netip.AddrPort {
 	x.turn++
 	return netip.AddrPortFrom(x.Addrs[x.turn%len(x.Addrs)], uint16(port))
 }
 
-func (x *peer) signs() Signs {
+func (x *peer) currentSigns() Signs {
 	return Signs{Host: time.Duration(x.host.Load()), Agent: time.Duration(x.agent.Load()),
 		Direct: time.Duration(x.direct.Load()), Since: x.since}
 }
 
-func (x *peer) hostAnswered() { x.host.Store(int64(x.p.now())) }
+func (x *peer) hostAnswered() { x.host.Store(int64(x.p.sinceStart())) }
 
 func (x *peer) agentAnswered() {
-	now := int64(x.p.now())
+	now := int64(x.p.sinceStart())
 	x.host.Store(now)
 	x.agent.Store(now)
 }
 
-// dial connects to the agent, for as long as that is of use. A refusal is a sign of the host too.
-func (x *peer) dial(ctx context.Context, to netip.AddrPort) net.Conn {
-	d := net.Dialer{Timeout: x.p.o.Total, KeepAliveConfig: net.KeepAliveConfig{Enable: false}, Control: abrupt}
+// dialAgent connects to the agent, for as long as that is of use. A refusal is a sign of the host too.
+func (x *peer) dialAgent(ctx context.Context, to netip.AddrPort) net.Conn {
+	d := net.Dialer{Timeout: x.p.o.Total, KeepAliveConfig: net.KeepAliveConfig{Enable: false}, Control: setAbruptClose}
 	c, err := d.DialContext(ctx, "tcp", to.String())
 	if isAnswer(err) {
 		x.hostAnswered()
@@ -169,8 +169,8 @@ func (x *peer) dial(ctx context.Context, to netip.AddrPort) net.Conn {
 	return c
 }
 
-// abrupt has a connection reset when it is closed; see knock.
-func abrupt(_, _ string, c syscall.RawConn) (err error) {
+// setAbruptClose has a connection reset when it is closed; see knock.
+func setAbruptClose(_, _ string, c syscall.RawConn) (err error) {
 	e := c.Control(func(fd uintptr) {
 		err = unix.SetsockoptLinger(int(fd), unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
 	})

@@ -25,7 +25,7 @@ type Target struct {
 	Direct []netip.Addr
 }
 
-func (t Target) same(other Target) bool {
+func (t Target) sameTarget(other Target) bool {
 	return t.Node == other.Node && slices.Equal(t.Addrs, other.Addrs) && slices.Equal(t.Direct, other.Direct)
 }
 
@@ -96,7 +96,7 @@ func (p *Prober) Follow(targets []Target, beside Witnesses) {
 	p.witnesses.Store(&beside)
 	next := following{targets, map[string]bool{}}
 	for _, t := range targets {
-		if !slices.ContainsFunc(p.named, t.same) {
+		if !slices.ContainsFunc(p.named, t.sameTarget) {
 			next.anew[t.Node] = true
 		}
 	}
@@ -126,55 +126,55 @@ func (p *Prober) Run(ctx context.Context) error {
 		<-ctx.Done()
 		return nil
 	}
-	if _, err := p.material.client(); p.o.Port != 0 && err != nil {
+	if _, err := p.material.clientCredentials(); p.o.Port != 0 && err != nil {
 		return err
 	}
-	defer p.knocker.close()
-	tick := time.NewTicker(p.tick())
+	defer p.knocker.closeAll()
+	tick := time.NewTicker(p.tickInterval())
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case t := <-p.targets:
-			p.follow(ctx, t)
+			p.followNodes(ctx, t)
 		case e := <-p.ends:
 			e.s.x.sessionEnded(e)
 		case <-tick.C:
-			p.ask()
-			p.look(ctx)
+			p.askPeers()
+			p.judgeSigns(ctx)
 		}
 	}
 }
 
-func (p *Prober) ask() {
-	p.knocker.collect(time.Now())
-	now := p.now()
+func (p *Prober) askPeers() {
+	p.knocker.collectAnswers(time.Now())
+	now := p.sinceStart()
 	for _, x := range p.peers {
-		x.ask(now)
+		x.askDue(now)
 	}
 	p.askWitnesses(now)
 }
 
-// timed receives the answer to a knock that was timed.
-func (p *Prober) timed(x *peer, after time.Duration) {
+// noteTimedKnock receives the answer to a knock that was timed.
+func (p *Prober) noteTimedKnock(x *peer, after time.Duration) {
 	x.hostAnswered()
 	p.o.RTT(after)
 }
 
-func (p *Prober) now() time.Duration { return time.Since(p.start) }
+func (p *Prober) sinceStart() time.Duration { return time.Since(p.start) }
 
-func (p *Prober) tick() time.Duration { return p.o.Total / 25 }
+func (p *Prober) tickInterval() time.Duration { return p.o.Total / 25 }
 
-// interval is the distance of knocks.
-func (p *Prober) interval() time.Duration { return p.o.Total / 3 }
+// knockInterval is the distance of knocks.
+func (p *Prober) knockInterval() time.Duration { return p.o.Total / 3 }
 
-// beat is the distance of the beats that agents are asked for. TCP sees to it that they arrive, so that they may be
-// fewer; they cost more.
-func (p *Prober) beat() time.Duration { return p.o.Total * 2 / 5 }
+// beatInterval is the distance of the beats that agents are asked for. TCP sees to it that they arrive, so that they
+// may be fewer; they cost more.
+func (p *Prober) beatInterval() time.Duration { return p.o.Total * 2 / 5 }
 
-// follow starts and ends the probes of nodes.
-func (p *Prober) follow(ctx context.Context, f following) {
+// followNodes starts and ends the probes of nodes.
+func (p *Prober) followNodes(ctx context.Context, f following) {
 	wanted := map[string]bool{}
 	news := 0
 	for _, t := range f.targets {
@@ -188,7 +188,7 @@ func (p *Prober) follow(ctx context.Context, f following) {
 		}
 		x := newPeer(ctx, p, t)
 		// new nodes take turns within the interval
-		x.due = p.now() + p.tick()*time.Duration(news%int(p.interval()/p.tick()))
+		x.due = p.sinceStart() + p.tickInterval()*time.Duration(news%int(p.knockInterval()/p.tickInterval()))
 		x.notBefore = x.due
 		news++
 		p.peers[t.Node] = x
@@ -201,12 +201,12 @@ func (p *Prober) follow(ctx context.Context, f following) {
 	})
 }
 
-func (p *Prober) look(ctx context.Context) {
+func (p *Prober) judgeSigns(ctx context.Context) {
 	clear(p.signs)
 	for name, x := range p.peers {
-		p.signs[name] = x.signs()
+		p.signs[name] = x.currentSigns()
 	}
-	changes := p.judge.Look(p.now(), p.signs, time.Duration(p.witnessed.Load()))
+	changes := p.judge.Look(p.sinceStart(), p.signs, time.Duration(p.witnessed.Load()))
 	if len(changes) > 0 || p.judge.CutOff() != p.CutOff() {
 		p.view.Store(&view{p.judge.Silent(), p.judge.CutOff()})
 		select {

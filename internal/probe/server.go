@@ -34,9 +34,9 @@ const (
 // no certificate costs a handshake at most, where there is TLS.
 var bounds = limit.Bounds{Connections: 32, PerPeer: 4, NewPerSecond: 20, BytesPerSecond: 8 << 10}
 
-// frugal are bounds on what one connection costs: a Watch, a Check, and one of each that is just ending; requests of
-// some bytes.
-func frugal() []grpc.ServerOption {
+// serverBounds are bounds on what one connection costs: a Watch, a Check, and one of each that is just ending; requests
+// of some bytes.
+func serverBounds() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionAge: sessionAge,
 			MaxConnectionAgeGrace: time.Second, MaxConnectionIdle: idle}),
@@ -59,7 +59,7 @@ func Serve(ctx context.Context, l net.Listener, files Files, log *slog.Logger) e
 		l.Close()
 		return err
 	}
-	s := grpc.NewServer(append(frugal(), grpc.Creds(creds))...)
+	s := grpc.NewServer(append(serverBounds(), grpc.Creds(creds))...)
 	grpc_health_v1.RegisterHealthServer(s, health{})
 	defer context.AfterFunc(ctx, s.Stop)()
 	if err := s.Serve(limit.Listen(l, bounds)); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
@@ -68,12 +68,12 @@ func Serve(ctx context.Context, l net.Listener, files Files, log *slog.Logger) e
 	return nil
 }
 
-func known(service string) bool { return service == "" || service == Service }
+func isKnownService(service string) bool { return service == "" || service == Service }
 
 // Check is one answer.
 func (health) Check(_ context.Context, r *grpc_health_v1.HealthCheckRequest) (*grpc_health_v1.HealthCheckResponse,
 	error) {
-	if !known(r.Service) {
+	if !isKnownService(r.Service) {
 		return nil, status.Errorf(codes.NotFound, "no service %q: ask for %q", r.Service, Service)
 	}
 	return &grpc_health_v1.HealthCheckResponse{Status: grpc_health_v1.HealthCheckResponse_SERVING}, nil
@@ -83,7 +83,7 @@ func (health) Check(_ context.Context, r *grpc_health_v1.HealthCheckRequest) (*g
 func (health) Watch(r *grpc_health_v1.HealthCheckRequest,
 	stream grpc.ServerStreamingServer[grpc_health_v1.HealthCheckResponse]) error {
 	answer := &grpc_health_v1.HealthCheckResponse{Status: grpc_health_v1.HealthCheckResponse_SERVICE_UNKNOWN}
-	if known(r.Service) {
+	if isKnownService(r.Service) {
 		answer.Status = grpc_health_v1.HealthCheckResponse_SERVING
 	}
 	beats, stop := beatsOf(stream.Context())

@@ -36,29 +36,30 @@ type session struct {
 
 func newSession(x *peer, to netip.AddrPort) *session {
 	ctx, stop := context.WithCancel(x.ctx)
-	return &session{x: x, ctx: ctx, stop: stop, to: to, began: x.p.now()}
+	return &session{x: x, ctx: ctx, stop: stop, to: to, began: x.p.sinceStart()}
 }
 
-// run is the session. It returns how it ended, nil for one that did not begin.
-func (s *session) run() error {
+// runSession is the session. It returns how it ended, nil for one that did not begin.
+func (s *session) runSession() error {
 	defer s.stop()
-	c := s.x.dial(s.ctx, s.to)
+	c := s.x.dialAgent(s.ctx, s.to)
 	if c == nil {
 		return nil
 	}
 	defer c.Close()
-	cc, err := s.connect(c)
+	cc, err := s.connectGRPC(c)
 	if err != nil {
 		return err
 	}
 	defer cc.Close()
 	s.client.Store(cc)
-	return s.watch(cc)
+	return s.watchBeats(cc)
 }
 
-// connect speaks gRPC over an open connection, and over no other: the end of the connection is the end of the session.
-func (s *session) connect(c net.Conn) (*grpc.ClientConn, error) {
-	creds, err := s.x.p.material.client()
+// connectGRPC speaks gRPC over an open connection, and over no other: the end of the connection is the end of the
+// session.
+func (s *session) connectGRPC(c net.Conn) (*grpc.ClientConn, error) {
+	creds, err := s.x.p.material.clientCredentials()
 	if err != nil {
 		return nil, err
 	}
@@ -76,14 +77,15 @@ func (s *session) connect(c net.Conn) (*grpc.ClientConn, error) {
 		grpc.WithStaticStreamWindowSize(64<<10), grpc.WithStaticConnWindowSize(64<<10))
 }
 
-// watch receives beats until the stream ends. An agent that has no Watch, or one without beats, is asked with check.
-func (s *session) watch(cc *grpc.ClientConn) error {
-	ctx := metadata.AppendToOutgoingContext(s.ctx, beatKey, s.x.p.beat().String())
+// watchBeats receives beats until the stream ends. An agent that has no Watch, or one without beats, is asked with
+// check.
+func (s *session) watchBeats(cc *grpc.ClientConn) error {
+	ctx := metadata.AppendToOutgoingContext(s.ctx, beatKey, s.x.p.beatInterval().String())
 	stream, err := grpc_health_v1.NewHealthClient(cc).Watch(ctx, &grpc_health_v1.HealthCheckRequest{Service: Service})
 	for err == nil {
 		var r *grpc_health_v1.HealthCheckResponse
 		if r, err = stream.Recv(); err == nil {
-			s.answered(r)
+			s.noteHealth(r)
 		}
 	}
 	if status.Code(err) != codes.Unimplemented {
@@ -93,7 +95,7 @@ func (s *session) watch(cc *grpc.ClientConn) error {
 	return nil
 }
 
-func (s *session) answered(r *grpc_health_v1.HealthCheckResponse) {
+func (s *session) noteHealth(r *grpc_health_v1.HealthCheckResponse) {
 	if r.Status == grpc_health_v1.HealthCheckResponse_SERVING {
 		s.good.Store(true)
 		s.x.agentAnswered()
@@ -102,8 +104,8 @@ func (s *session) answered(r *grpc_health_v1.HealthCheckResponse) {
 	}
 }
 
-// check asks over the same connection, and does not wait for the answer.
-func (s *session) check() {
+// checkHealth asks over the same connection, and does not wait for the answer.
+func (s *session) checkHealth() {
 	cc := s.client.Load()
 	if cc == nil || s.checking.Swap(true) {
 		return
@@ -118,6 +120,6 @@ func (s *session) check() {
 			return // the stream tells, or silence
 		}
 		s.x.p.o.RTT(time.Since(begin))
-		s.answered(r)
+		s.noteHealth(r)
 	}()
 }

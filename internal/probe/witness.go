@@ -19,7 +19,7 @@ type Witnesses struct {
 // Heard takes in that a machine answered over a connection from an address of this host.
 func (p *Prober) Heard(from, machine netip.Addr) {
 	if w := p.witnesses.Load(); from != machine && slices.Contains(w.From, from.Unmap()) {
-		p.witnessed.Store(int64(p.now()))
+		p.witnessed.Store(int64(p.sinceStart()))
 	}
 }
 
@@ -29,9 +29,9 @@ func (p *Prober) askWitnesses(now time.Duration) {
 	if now < p.witnessDue || !p.needsWitness(now) {
 		return
 	}
-	p.witnessDue = now + p.interval()
+	p.witnessDue = now + p.knockInterval()
 	for _, h := range p.witnesses.Load().Hosts {
-		p.knocker.knock(netip.AddrPortFrom(h, uint16(p.door)), false, func(a answer) { p.Heard(a.from, h) })
+		p.knocker.knockAt(netip.AddrPortFrom(h, uint16(p.door)), false, func(a answer) { p.Heard(a.from, h) })
 	}
 }
 
@@ -53,7 +53,7 @@ type testimony struct {
 	began, last time.Duration // of answers without a pause as long as Total; 0: there was none
 }
 
-func (t *testimony) take(answered, total time.Duration) {
+func (t *testimony) noteAnswer(answered, total time.Duration) {
 	if answered <= t.last {
 		return
 	}
@@ -63,9 +63,9 @@ func (t *testimony) take(answered, total time.Duration) {
 	t.last = answered
 }
 
-// against says whether witnesses answered this host all the time in which a node that was heard last at a time could
-// have answered, too: when it had been silent for half of Total, and for twice Total, for where this host was cut off
-// they may answer again before nodes do.
-func (t testimony) against(heard, now, total time.Duration) bool {
+// contradictsNode says whether witnesses answered this host all the time in which a node that was heard last at a time
+// could have answered, too: when it had been silent for half of Total, and for twice Total, for where this host was cut
+// off they may answer again before nodes do.
+func (t testimony) contradictsNode(heard, now, total time.Duration) bool {
 	return t.last > 0 && now-t.last < total && t.last-t.began >= 2*total && t.last-heard >= total/2
 }

@@ -53,8 +53,8 @@ func ensureCgroups(root, name string) error {
 		if err := inheritCpuset(h, dir); err != nil {
 			return err
 		}
-		delegate(h)
-		delegate(dir)
+		delegateControllers(h)
+		delegateControllers(dir)
 	}
 	return nil
 }
@@ -76,9 +76,9 @@ func inheritCpuset(parent, dir string) error {
 	return nil
 }
 
-// delegate hands a v2 group's controllers to its children. A controller that the machine withholds stays withheld: the
-// kubelet says so if it needs it.
-func delegate(dir string) {
+// delegateControllers hands a v2 group's controllers to its children. A controller that the machine withholds stays
+// withheld: the kubelet says so if it needs it.
+func delegateControllers(dir string) {
 	content, err := os.ReadFile(filepath.Join(dir, "cgroup.controllers"))
 	if err != nil {
 		return

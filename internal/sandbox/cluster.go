@@ -28,7 +28,7 @@ func Load(o Options) (*Cluster, error) {
 func (c *Cluster) Options() Options { return c.layout.options }
 
 // Kubeconfig is the path of the cluster administrator's, for use on this machine.
-func (c *Cluster) Kubeconfig() string { return c.layout.kubeconfig() }
+func (c *Cluster) Kubeconfig() string { return c.layout.adminKubeconfig() }
 
 // APIURL is the API server as everything on the fabric reaches it.
 func (c *Cluster) APIURL() string { return c.layout.apiURL() }
@@ -45,12 +45,12 @@ type Member struct {
 }
 
 // Nodes lists the nodes in their order: the first ones run the controllers.
-func (c *Cluster) Nodes() []Member { return members(c.layout.nodes()) }
+func (c *Cluster) Nodes() []Member { return membersOf(c.layout.nodeEndpoints()) }
 
 // ExternalHosts lists the hosts outside the cluster.
-func (c *Cluster) ExternalHosts() []Member { return members(c.layout.hosts()) }
+func (c *Cluster) ExternalHosts() []Member { return membersOf(c.layout.hostEndpoints()) }
 
-func members(endpoints []endpoint) []Member {
+func membersOf(endpoints []endpoint) []Member {
 	list := []Member{}
 	for _, e := range endpoints {
 		m := Member{Name: e.name, IPs: e.ips}
@@ -78,7 +78,7 @@ func (c *Cluster) SecondaryBridge(i int) string { return secondaryBridge(i) }
 // FabricPort is the interface inside FabricNetns that a node or host is plugged into; empty without such a node or
 // host.
 func (c *Cluster) FabricPort(name string) string {
-	for _, e := range append(c.layout.nodes(), c.layout.hosts()...) {
+	for _, e := range append(c.layout.nodeEndpoints(), c.layout.hostEndpoints()...) {
 		if e.name == name {
 			return e.port
 		}
@@ -86,9 +86,9 @@ func (c *Cluster) FabricPort(name string) string {
 	return ""
 }
 
-func (c *Cluster) nodes() []node {
+func (c *Cluster) allNodes() []node {
 	var nodes []node
-	for i, e := range c.layout.nodes() {
+	for i, e := range c.layout.nodeEndpoints() {
 		nodes = append(nodes, node{endpoint: e, layout: c.layout, number: i + 1, datapath: c.state.Datapath})
 	}
 	return nodes
@@ -121,14 +121,14 @@ func (c *Cluster) Status(ctx context.Context) Status {
 	for _, m := range c.Nodes() {
 		s.Nodes = append(s.Nodes, NodeStatus{m, ready[m.Name]})
 	}
-	s.Networks = []Network{network("primary", c.layout.primary)}
+	s.Networks = []Network{networkOf("primary", c.layout.primary)}
 	for i, subnets := range c.layout.secondary {
-		s.Networks = append(s.Networks, network(fmt.Sprint("secondary-", i+1), subnets))
+		s.Networks = append(s.Networks, networkOf(fmt.Sprint("secondary-", i+1), subnets))
 	}
 	return s
 }
 
-func network(name string, subnets []subnet) Network {
+func networkOf(name string, subnets []subnet) Network {
 	n := Network{Name: name}
 	for _, s := range subnets {
 		n.Subnets = append(n.Subnets, s.prefix)
@@ -149,7 +149,7 @@ func (c *Cluster) readyNodes(ctx context.Context) map[string]bool {
 		return ready
 	}
 	for i := range list.Items {
-		ready[list.Items[i].Name] = readiness(&list.Items[i]) == nil
+		ready[list.Items[i].Name] = checkReady(&list.Items[i]) == nil
 	}
 	return ready
 }

@@ -22,8 +22,8 @@ const (
 	readyTimeout = 3 * time.Minute // for nodes and DNS; a slow machine takes a quarter of it
 )
 
-// configure gives the kubelets and agents their credentials, applies the manifests and waits until all is ready.
-func (c *Cluster) configure(ctx context.Context, p *progress) error {
+// configureNodes gives the kubelets and agents their credentials, applies the manifests and waits until all is ready.
+func (c *Cluster) configureNodes(ctx context.Context, p *progress) error {
 	client, err := c.Client()
 	if err != nil {
 		return err
@@ -31,10 +31,10 @@ func (c *Cluster) configure(ctx context.Context, p *progress) error {
 	if err := c.waitForAPI(ctx, client); err != nil {
 		return err
 	}
-	p.say("API server ready")
+	p.printLine("API server ready")
 	var g errgroup.Group
 	g.Go(func() error { return c.applyManifests(ctx, p) })
-	for _, n := range c.nodes() {
+	for _, n := range c.allNodes() {
 		g.Go(func() error { return c.completeNode(ctx, client, n, p) })
 	}
 	if err := g.Wait(); err != nil {
@@ -56,13 +56,13 @@ func (c *Cluster) applyManifests(ctx context.Context, p *progress) error {
 		return err
 	}
 	all := []string{egret, agentSettings(c.layout, c.state.Datapath), dnsManifests(c.layout)}
-	if err := apply(ctx, c.layout, strings.Join(all, "---\n")); err != nil {
+	if err := applyManifests(ctx, c.layout, strings.Join(all, "---\n")); err != nil {
 		return err
 	}
 	if err := c.applyMetalLB(ctx); err != nil {
 		return err
 	}
-	p.say("manifests applied")
+	p.printLine("manifests applied")
 	return nil
 }
 
@@ -73,42 +73,42 @@ func (c *Cluster) completeNode(ctx context.Context, client kubernetes.Interface,
 	if err := issueKubelet(ctx, n); err != nil {
 		return err
 	}
-	object, err := c.registered(ctx, client, n)
+	object, err := c.awaitRegistered(ctx, client, n)
 	if err != nil {
 		return err
 	}
 	if c.layout.options.CNI == Egret {
 		// Tried again until the service accounts are applied.
 		issue := func(ctx context.Context) error { return issueAgents(ctx, client, n, object) }
-		if err := c.await(ctx, "agents' tokens of "+n.name, issue); err != nil {
+		if err := c.awaitCheck(ctx, "agents' tokens of "+n.name, issue); err != nil {
 			return err
 		}
 	}
 	if c.layout.options.CNI == None {
-		return c.await(ctx, "images of "+n.name, func(ctx context.Context) error { return imported(ctx, n) })
+		return c.awaitCheck(ctx, "images of "+n.name, func(ctx context.Context) error { return checkImported(ctx, n) })
 	}
-	if err := c.await(ctx, "node "+n.name,
+	if err := c.awaitCheck(ctx, "node "+n.name,
 		func(ctx context.Context) error { return nodeReady(ctx, client, n) }); err != nil {
-		return fmt.Errorf("%w\n%s", err, c.diagnosis(n))
+		return fmt.Errorf("%w\n%s", err, c.diagnosisOf(n))
 	}
-	p.say("node %s is Ready", n.name)
-	return c.await(ctx, "images of "+n.name, func(ctx context.Context) error { return imported(ctx, n) })
+	p.printLine("node %s is Ready", n.name)
+	return c.awaitCheck(ctx, "images of "+n.name, func(ctx context.Context) error { return checkImported(ctx, n) })
 }
 
-func (c *Cluster) registered(ctx context.Context, client kubernetes.Interface, n node) (*corev1.Node, error) {
+func (c *Cluster) awaitRegistered(ctx context.Context, client kubernetes.Interface, n node) (*corev1.Node, error) {
 	var object *corev1.Node
-	err := c.await(ctx, "kubelet of "+n.name, func(ctx context.Context) (err error) {
+	err := c.awaitCheck(ctx, "kubelet of "+n.name, func(ctx context.Context) (err error) {
 		object, err = client.CoreV1().Nodes().Get(ctx, n.name, metav1.GetOptions{})
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%w\n%s", err, c.diagnosis(n))
+		return nil, fmt.Errorf("%w\n%s", err, c.diagnosisOf(n))
 	}
 	return object, nil
 }
 
 func (c *Cluster) waitForAPI(ctx context.Context, client kubernetes.Interface) error {
-	err := c.await(ctx, "API server", func(ctx context.Context) error {
+	err := c.awaitCheck(ctx, "API server", func(ctx context.Context) error {
 		if _, running := runningFrom(controlPlanePID(c.layout)); !running {
 			return hopeless{errors.New("the control plane has ended")}
 		}
@@ -129,7 +129,7 @@ func (c *Cluster) waitForDNS(ctx context.Context, client kubernetes.Interface, p
 	if c.layout.options.CNI != Egret {
 		return nil
 	}
-	err := c.await(ctx, "cluster DNS", func(ctx context.Context) error {
+	err := c.awaitCheck(ctx, "cluster DNS", func(ctx context.Context) error {
 		d, err := client.AppsV1().Deployments("kube-system").Get(ctx, "coredns", metav1.GetOptions{})
 		if err == nil && d.Status.AvailableReplicas == 0 {
 			err = errors.New("no replica of deployment kube-system/coredns is available")
@@ -137,7 +137,7 @@ func (c *Cluster) waitForDNS(ctx context.Context, client kubernetes.Interface, p
 		return err
 	})
 	if err == nil {
-		p.say("cluster DNS ready: %s", joined(c.layout.dnsIPs()))
+		p.printLine("cluster DNS ready: %s", joinTexts(c.layout.dnsIPs()))
 	}
 	return err
 }
@@ -145,8 +145,8 @@ func (c *Cluster) waitForDNS(ctx context.Context, client kubernetes.Interface, p
 // hopeless is an error that waiting does not mend.
 type hopeless struct{ error }
 
-// await polls until check returns nil, or an error that is hopeless. Its error holds the last one of check.
-func (c *Cluster) await(ctx context.Context, what string, check func(context.Context) error) error {
+// awaitCheck polls until check returns nil, or an error that is hopeless. Its error holds the last one of check.
+func (c *Cluster) awaitCheck(ctx context.Context, what string, check func(context.Context) error) error {
 	deadline := time.Now().Add(readyTimeout)
 	for {
 		try, cancel := context.WithTimeout(ctx, 5*time.Second)
@@ -161,7 +161,7 @@ func (c *Cluster) await(ctx context.Context, what string, check func(context.Con
 		if time.Now().After(deadline) {
 			return fmt.Errorf("%s is not ready after %s: %w", what, readyTimeout, err)
 		}
-		if err := pause(ctx, pollInterval); err != nil {
+		if err := sleepUnlessDone(ctx, pollInterval); err != nil {
 			return fmt.Errorf("waiting for %s: %w", what, err)
 		}
 	}
@@ -172,11 +172,11 @@ func nodeReady(ctx context.Context, client kubernetes.Interface, n node) error {
 	if err != nil {
 		return err
 	}
-	return readiness(object)
+	return checkReady(object)
 }
 
-// readiness is nil if the node is Ready and none of the taints that keep pods away from unready nodes is left.
-func readiness(object *corev1.Node) error {
+// checkReady is nil if the node is Ready and none of the taints that keep pods away from unready nodes is left.
+func checkReady(object *corev1.Node) error {
 	i := slices.IndexFunc(object.Status.Conditions,
 		func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady })
 	if i < 0 {
@@ -193,9 +193,9 @@ func readiness(object *corev1.Node) error {
 	return nil
 }
 
-// imported is nil when all images are loaded.
-func imported(ctx context.Context, n node) error {
-	units, err := n.process(ctx, nodeinit.Request{Op: "list"})
+// checkImported is nil when all images are loaded.
+func checkImported(ctx context.Context, n node) error {
+	units, err := n.askInit(ctx, nodeinit.Request{Op: "list"})
 	if err != nil {
 		return err
 	}
@@ -207,15 +207,15 @@ func imported(ctx context.Context, n node) error {
 	return nil
 }
 
-// diagnosis tells where to look when a node does not become ready.
-func (c *Cluster) diagnosis(n node) string {
+// diagnosisOf tells where to look when a node does not become ready.
+func (c *Cluster) diagnosisOf(n node) string {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	units, err := n.process(ctx, nodeinit.Request{Op: "list"})
+	units, err := n.askInit(ctx, nodeinit.Request{Op: "list"})
 	if err != nil {
 		return err.Error()
 	}
-	text := "processes of " + n.name + ", logs in " + n.logs() + "/egret:"
+	text := "processes of " + n.name + ", logs in " + n.logDir() + "/egret:"
 	for _, u := range units {
 		text += fmt.Sprintf("\n  %-16s %-8s restarts %d %s", u.Name, u.State, u.Restarts, u.Note)
 	}

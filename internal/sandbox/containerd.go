@@ -44,7 +44,7 @@ const allRegistries = `server = "http://127.0.0.1:1"
 func ptpConflist(l layout, number int) (string, error) {
 	var ranges, routes string
 	for i, r := range l.pods {
-		subnet, err := r.node(number)
+		subnet, err := r.nodeSubnet(number)
 		if err != nil {
 			return "", err
 		}
@@ -53,7 +53,7 @@ func ptpConflist(l layout, number int) (string, error) {
 			separator = ""
 		}
 		ranges += fmt.Sprintf(`%s[{"subnet": %q}]`, separator, subnet)
-		routes += fmt.Sprintf(`%s{"dst": %q}`, separator, anywhere(subnet))
+		routes += fmt.Sprintf(`%s{"dst": %q}`, separator, defaultDestination(subnet))
 	}
 	return fmt.Sprintf(`{
   "cniVersion": "1.0.0",

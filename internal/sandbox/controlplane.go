@@ -18,7 +18,7 @@ import (
 // there, before the API server is. port is the listener's former one, or 0; the result is the present one.
 func ensureControlPlane(ctx context.Context, l layout, port int) (int, error) {
 	p, running := runningFrom(controlPlanePID(l))
-	if running && plugged(l, l.controlPlane()) {
+	if running && isPlugged(l, l.controlPlane()) {
 		return port, waitForAuthority(ctx, l, p)
 	}
 	if running {
@@ -26,7 +26,7 @@ func ensureControlPlane(ctx context.Context, l layout, port int) (int, error) {
 			return 0, err
 		}
 	}
-	if err := replug(l, l.controlPlane()); err != nil {
+	if err := replugEndpoint(l, l.controlPlane()); err != nil {
 		return 0, err
 	}
 	return launchControlPlane(ctx, l, port)
@@ -34,7 +34,8 @@ func ensureControlPlane(ctx context.Context, l layout, port int) (int, error) {
 
 // launchControlPlane starts it in the namespace that is ready for it.
 func launchControlPlane(ctx context.Context, l layout, port int) (int, error) {
-	if err := os.Remove(l.kubeconfig()); err != nil && !errors.Is(err, os.ErrNotExist) { // it names the former listener
+	// it names the former listener
+	if err := os.Remove(l.adminKubeconfig()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return 0, err
 	}
 	// A socket stays in the namespace it was made in: opened here, served from inside the fabric.
@@ -59,11 +60,11 @@ func startControlPlane(l layout, listener *net.TCPListener) (process, error) {
 		return process{}, err
 	}
 	defer fd.Close()
-	cmd := exec.Command(l.options.bin("egret-controlplane"), "all",
+	cmd := exec.Command(l.options.binaryPath("egret-controlplane"), "all",
 		"--dir", l.controlPlaneDir(),
 		"--bind", l.controlPlane().ips[0].String(),
 		"--port", strconv.Itoa(APIPort),
-		"--service-cidrs", joined(l.service),
+		"--service-cidrs", joinTexts(l.service),
 		"--forward-fd", "3", // the first of ExtraFiles
 		"--forward-url", "https://"+listener.Addr().String(),
 	)
@@ -102,7 +103,7 @@ func listenLoopback(ctx context.Context, port int) (*net.TCPListener, error) {
 		case time.Now().After(deadline):
 			return listenAnywhere()
 		}
-		if err := pause(ctx, 20*time.Millisecond); err != nil {
+		if err := sleepUnlessDone(ctx, 20*time.Millisecond); err != nil {
 			return nil, err
 		}
 	}
@@ -128,23 +129,23 @@ func listenAt(port int) (*net.TCPListener, error) {
 // waitForAuthority returns when certificates can be issued.
 func waitForAuthority(ctx context.Context, l layout, p process) error {
 	for {
-		_, err := os.Stat(l.kubeconfig()) // written last
+		_, err := os.Stat(l.adminKubeconfig()) // written last
 		switch {
 		case err == nil:
 			return nil
 		case !errors.Is(err, os.ErrNotExist):
 			return err
-		case !p.alive():
+		case !p.isAlive():
 			return fmt.Errorf("the control plane ended: see %s", controlPlaneLog(l))
 		}
-		if err := pause(ctx, 20*time.Millisecond); err != nil {
+		if err := sleepUnlessDone(ctx, 20*time.Millisecond); err != nil {
 			return err
 		}
 	}
 }
 
-// pause sleeps, and returns ctx's error if that ends first.
-func pause(ctx context.Context, d time.Duration) error {
+// sleepUnlessDone sleeps, and returns ctx's error if that ends first.
+func sleepUnlessDone(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)

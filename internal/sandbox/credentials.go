@@ -24,7 +24,7 @@ const tokenLifetime = 10 * 365 * 24 * 3600 // seconds
 // identity is one of Egret's programs to the API server.
 type identity struct{ program, serviceAccount string }
 
-func identities(number int) []identity {
+func identitiesOf(number int) []identity {
 	ids := []identity{{"node", "egret-node"}}
 	if number <= controllerNodes {
 		ids = append(ids, identity{"controller", "egret-controller"})
@@ -35,7 +35,7 @@ func identities(number int) []identity {
 // issueKubelet gives a node its kubelet's certificate, if it has none yet; the kubelet starts when it is there. It
 // needs no API server.
 func issueKubelet(ctx context.Context, n node) error {
-	l, file := n.layout, filepath.Join(n.etc(), "kubelet.kubeconfig")
+	l, file := n.layout, filepath.Join(n.etcDir(), "kubelet.kubeconfig")
 	if _, err := os.Stat(file); err == nil {
 		return nil
 	}
@@ -43,11 +43,11 @@ func issueKubelet(ctx context.Context, n node) error {
 	if err != nil {
 		return err
 	}
-	if err := replaceFile(filepath.Join(n.etc(), "ca.crt"), ca, 0o644); err != nil {
+	if err := replaceFile(filepath.Join(n.etcDir(), "ca.crt"), ca, 0o644); err != nil {
 		return err
 	}
-	prefix := filepath.Join(n.dir(), "kubelet")
-	cmd := exec.CommandContext(ctx, l.options.bin("egret-controlplane"), "issue",
+	prefix := filepath.Join(n.stateDir(), "kubelet")
+	cmd := exec.CommandContext(ctx, l.options.binaryPath("egret-controlplane"), "issue",
 		"--dir", l.controlPlaneDir(), "--cn", "system:node:"+n.name, "--org", "system:nodes",
 		"--server", l.apiURL(), "--out", prefix)
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -63,27 +63,27 @@ func issueKubelet(ctx context.Context, n node) error {
 // issueAgents gives Egret's programs on a node tokens that are bound to the Node object, as a pod's would be: the API
 // server then knows which node speaks, and a token dies with the object. Present tokens of the same object are kept.
 func issueAgents(ctx context.Context, client kubernetes.Interface, n node, object *corev1.Node) error {
-	ca, err := os.ReadFile(filepath.Join(n.etc(), "ca.crt"))
+	ca, err := os.ReadFile(filepath.Join(n.etcDir(), "ca.crt"))
 	if err != nil {
 		return err
 	}
-	mark := filepath.Join(n.etc(), "node.uid")
+	mark := filepath.Join(n.etcDir(), "node.uid")
 	if have, err := os.ReadFile(mark); err == nil && string(have) == string(object.UID) {
 		return nil
 	}
-	for _, id := range identities(n.number) {
+	for _, id := range identitiesOf(n.number) {
 		token, err := requestToken(ctx, client, id.serviceAccount, object)
 		if err != nil {
 			return err
 		}
-		if err := replaceFile(filepath.Join(n.etc(), id.program+".token"), []byte(token), 0o600); err != nil {
+		if err := replaceFile(filepath.Join(n.etcDir(), id.program+".token"), []byte(token), 0o600); err != nil {
 			return err
 		}
 		content, err := agentKubeconfig(n.layout.apiURL(), ca, id)
 		if err != nil {
 			return err
 		}
-		if err := replaceFile(filepath.Join(n.etc(), id.program+".kubeconfig"), content, 0o600); err != nil {
+		if err := replaceFile(filepath.Join(n.etcDir(), id.program+".kubeconfig"), content, 0o600); err != nil {
 			return err
 		}
 	}
@@ -93,14 +93,14 @@ func issueAgents(ctx context.Context, client kubernetes.Interface, n node, objec
 // dropAgents removes the tokens of Egret's programs on a node, and what they wait for, unless they are bound to this
 // object.
 func dropAgents(n node, object *corev1.Node) {
-	mark := filepath.Join(n.etc(), "node.uid")
+	mark := filepath.Join(n.etcDir(), "node.uid")
 	if have, err := os.ReadFile(mark); err != nil || string(have) == string(object.UID) {
 		return
 	}
 	_ = os.Remove(mark)
-	for _, id := range identities(n.number) {
-		_ = os.Remove(filepath.Join(n.etc(), id.program+".kubeconfig"))
-		_ = os.Remove(filepath.Join(n.etc(), id.program+".token"))
+	for _, id := range identitiesOf(n.number) {
+		_ = os.Remove(filepath.Join(n.etcDir(), id.program+".kubeconfig"))
+		_ = os.Remove(filepath.Join(n.etcDir(), id.program+".token"))
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 // dnsManifests renders the cluster's DNS: CoreDNS and the Service kube-dns. It knows the cluster and nothing else:
 // there is no network outside to ask.
 func dnsManifests(l layout) string {
-	return fmt.Sprintf(dnsTemplate, image.CoreDNS().Name, quoted(l.dnsIPs()[:1]), quoted(l.dnsIPs()),
+	return fmt.Sprintf(dnsTemplate, image.CoreDNS().Name, quoteAddresses(l.dnsIPs()[:1]), quoteAddresses(l.dnsIPs()),
 		dnsFamilies(l.dnsIPs()))
 }
 

@@ -24,10 +24,10 @@ func Down(o Options) error {
 		return err
 	}
 	defer unlock()
-	return remove(l)
+	return removeSandbox(l)
 }
 
-func remove(l layout) error {
+func removeSandbox(l layout) error {
 	if err := clearAway(l); err != nil {
 		return err
 	}

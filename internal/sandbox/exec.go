@@ -12,7 +12,7 @@ import (
 // Command is the argument list that runs cmd inside a node (all its namespaces and its root folder) or in the network
 // namespace of an external host, the fabric ("fabric") or the control plane ("cp").
 func (c *Cluster) Command(who string, cmd ...string) ([]string, error) {
-	for _, n := range c.nodes() {
+	for _, n := range c.allNodes() {
 		if who != n.name {
 			continue
 		}
@@ -23,15 +23,15 @@ func (c *Cluster) Command(who string, cmd ...string) ([]string, error) {
 		enter := []string{"nsenter", "--target", strconv.Itoa(p.pid), "--mount", "--uts", "--ipc", "--net", "--pid",
 			"--root", "--wdns=/",
 			"--", "/usr/bin/env", "-i", "TERM=xterm"}
-		return append(append(enter, n.environment()...), cmd...), nil
+		return append(append(enter, n.initEnv()...), cmd...), nil
 	}
-	hosts := append(c.layout.hosts(), c.layout.controlPlane())
+	hosts := append(c.layout.hostEndpoints(), c.layout.controlPlane())
 	for _, h := range append(hosts, endpoint{name: c.layout.fabricNetns(), netns: c.layout.fabricNetns()}) {
 		if who == h.name || c.layout.options.Name+"-"+who == h.name {
 			return append([]string{"nsenter", "--net=" + netnsPath(h.netns), "--"}, cmd...), nil
 		}
 	}
-	return nil, fmt.Errorf("no node or external host %q: there are %s", who, c.names())
+	return nil, fmt.Errorf("no node or external host %q: there are %s", who, c.memberNames())
 }
 
 // ExecIn runs cmd there and returns its standard output. The error of a command that failed holds what it wrote to its
@@ -50,9 +50,9 @@ func (c *Cluster) ExecIn(ctx context.Context, who string, cmd ...string) ([]byte
 	return stdout.Bytes(), nil
 }
 
-func (c *Cluster) names() string {
+func (c *Cluster) memberNames() string {
 	var names []string
-	for _, e := range append(c.layout.nodes(), c.layout.hosts()...) {
+	for _, e := range append(c.layout.nodeEndpoints(), c.layout.hostEndpoints()...) {
 		names = append(names, e.name)
 	}
 	return strings.Join(names, ", ")
@@ -60,5 +60,5 @@ func (c *Cluster) names() string {
 
 // Kubectl is the argument list that runs kubectl; it needs KUBECONFIG in its environment.
 func (c *Cluster) Kubectl(args ...string) []string {
-	return append([]string{c.layout.options.bin("egret-controlplane"), "kubectl"}, args...)
+	return append([]string{c.layout.options.binaryPath("egret-controlplane"), "kubectl"}, args...)
 }

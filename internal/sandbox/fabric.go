@@ -19,7 +19,7 @@ func ensureFabric(l layout) error {
 		return err
 	}
 	return InNetns(l.fabricNetns(), func() error {
-		if err := ensureBridge(bridge, 0, l.prefixedAll(l.gateways())); err != nil {
+		if err := ensureBridge(bridge, 0, l.prefixedAll(l.gatewayAddresses())); err != nil {
 			return err
 		}
 		for i := range l.secondary {
@@ -52,9 +52,9 @@ func ensureBridge(name string, i int, ips []netip.Prefix) error {
 	return setUp(name, ips)
 }
 
-// plug connects an endpoint to the fabric with a fresh pair of links for each network and gives it its addresses and
-// default routes.
-func plug(l layout, e endpoint) error {
+// plugEndpoint connects an endpoint to the fabric with a fresh pair of links for each network and gives it its
+// addresses and default routes.
+func plugEndpoint(l layout, e endpoint) error {
 	if _, err := ensureNetns(e.netns); err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func plug(l layout, e endpoint) error {
 				return err
 			}
 		}
-		return addDefaultRoutes(l.gateways())
+		return addDefaultRoutes(l.gatewayAddresses())
 	})
 	if err != nil {
 		return fmt.Errorf("addresses of %s: %w", e.name, err)
@@ -77,16 +77,16 @@ func plug(l layout, e endpoint) error {
 	return nil
 }
 
-// plugged says whether the endpoint's link to the fabric is there.
-func plugged(l layout, e endpoint) bool {
+// isPlugged says whether the endpoint's link to the fabric is there.
+func isPlugged(l layout, e endpoint) bool {
 	return isNetns(e.netns) && InNetns(l.fabricNetns(), func() error {
 		_, err := netlink.LinkByName(e.port)
 		return err
 	}) == nil
 }
 
-// unplug takes an endpoint's links away, at once and from both sides.
-func unplug(l layout, e endpoint) error {
+// unplugEndpoint takes an endpoint's links away, at once and from both sides.
+func unplugEndpoint(l layout, e endpoint) error {
 	if !isNetns(l.fabricNetns()) {
 		return nil
 	}

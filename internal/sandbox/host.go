@@ -12,14 +12,14 @@ import (
 func ensureHost(ctx context.Context, l layout, e endpoint) error {
 	pidFile := filepath.Join(l.hostsDir(), e.name+".pid")
 	r, isRouter := routerOf(l, e)
-	if p, running := runningFrom(pidFile); !running || !plugged(l, e) {
+	if p, running := runningFrom(pidFile); !running || !isPlugged(l, e) {
 		if running {
 			if err := killAndWait([]process{p}); err != nil {
 				return err
 			}
 		}
 		if isRouter {
-			if err := r.stop(); err != nil {
+			if err := r.stopRouter(); err != nil {
 				return err
 			}
 		}
@@ -30,17 +30,17 @@ func ensureHost(ctx context.Context, l layout, e endpoint) error {
 	if !isRouter {
 		return nil
 	}
-	return r.ensure(ctx)
+	return r.ensureRunning(ctx)
 }
 
 func startHost(l layout, e endpoint, pidFile string) error {
-	if err := replug(l, e); err != nil {
+	if err := replugEndpoint(l, e); err != nil {
 		return err
 	}
 	if err := InNetns(e.netns, forgetClosed); err != nil {
 		return fmt.Errorf("settings of %s: %w", e.name, err)
 	}
-	cmd := exec.Command(l.options.bin("egret-sandbox"), "serve-clientip")
+	cmd := exec.Command(l.options.binaryPath("egret-sandbox"), "serve-clientip")
 	cmd.Env = []string{markerOf(l)}
 	p, err := startDaemon(e.netns, cmd, filepath.Join(l.hostsDir(), e.name+".log"))
 	if err != nil {
@@ -56,13 +56,13 @@ func startHost(l layout, e endpoint, pidFile string) error {
 // host in seconds as real machines do in hours.
 func forgetClosed() error { return writeSysctl("net/ipv4/tcp_max_tw_buckets", "0") }
 
-// replug gives an endpoint a fresh namespace and fresh links in place of whatever there is.
-func replug(l layout, e endpoint) error {
-	if err := unplug(l, e); err != nil {
+// replugEndpoint gives an endpoint a fresh namespace and fresh links in place of whatever there is.
+func replugEndpoint(l layout, e endpoint) error {
+	if err := unplugEndpoint(l, e); err != nil {
 		return err
 	}
 	if err := deleteNetns(e.netns); err != nil {
 		return err
 	}
-	return plug(l, e)
+	return plugEndpoint(l, e)
 }

@@ -37,11 +37,11 @@ syncFrequency: 10s
 shutdownGracePeriod: 0s
 imageGCHighThresholdPercent: 100
 evictionHard: {memory.available: "50Mi", nodefs.available: "1%%", nodefs.inodesFree: "0%%", imagefs.available: "1%%"}
-`, nodeEtc, cgroup, quoted(dns), StaticPods)
+`, nodeEtc, cgroup, quoteAddresses(dns), StaticPods)
 }
 
-// quoted joins addresses as a YAML flow list's items; an IPv6 address needs its quotes.
-func quoted(ips []netip.Addr) string {
+// quoteAddresses joins addresses as a YAML flow list's items; an IPv6 address needs its quotes.
+func quoteAddresses(ips []netip.Addr) string {
 	var items []string
 	for _, ip := range ips {
 		items = append(items, fmt.Sprintf("%q", ip))
@@ -49,7 +49,7 @@ func quoted(ips []netip.Addr) string {
 	return strings.Join(items, ", ")
 }
 
-func joined[T fmt.Stringer](items []T) string {
+func joinTexts[T fmt.Stringer](items []T) string {
 	var texts []string
 	for _, i := range items {
 		texts = append(texts, i.String())

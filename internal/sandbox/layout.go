@@ -36,8 +36,8 @@ type podRange struct {
 	bits   int
 }
 
-// node is the subnet of the node with this number: the range's first subnet is number 0.
-func (r podRange) node(number int) (netip.Prefix, error) {
+// nodeSubnet is the subnet of the node with this number: the range's first subnet is number 0.
+func (r podRange) nodeSubnet(number int) (netip.Prefix, error) {
 	bytes := r.prefix.Addr().AsSlice()
 	if last := r.bits/8 - 1; number < 256 && r.bits%8 == 0 && r.prefix.Bits() <= last*8 {
 		bytes[last] = byte(number)
@@ -50,8 +50,8 @@ func (r podRange) node(number int) (netip.Prefix, error) {
 // String is the form of the agent's flag: prefix/length.
 func (r podRange) String() string { return fmt.Sprintf("%s/%d", r.prefix, r.bits) }
 
-// anywhere is the default route's destination in the prefix's family.
-func anywhere(p netip.Prefix) netip.Prefix {
+// defaultDestination is the default route's destination in the prefix's family.
+func defaultDestination(p netip.Prefix) netip.Prefix {
 	if p.Addr().Is4() {
 		return netip.PrefixFrom(netip.IPv4Unspecified(), 0)
 	}
@@ -117,31 +117,31 @@ const (
 	controlPlaneNumber = 250
 )
 
-func (l layout) addresses(number int) []netip.Addr {
+func (l layout) primaryAddresses(number int) []netip.Addr {
 	var ips []netip.Addr
 	for _, s := range l.primary {
-		ips = append(ips, s.address(number))
+		ips = append(ips, s.addressOf(number))
 	}
 	return ips
 }
 
-func (s subnet) address(number int) netip.Addr {
+func (s subnet) addressOf(number int) netip.Addr {
 	return netip.MustParseAddr(fmt.Sprintf(s.pattern, number))
 }
 
-func (l layout) endpoint(short string, number int) endpoint {
+func (l layout) endpointOf(short string, number int) endpoint {
 	full := l.options.Name + "-" + short
-	return endpoint{name: full, netns: full, port: short, mac: hardwareAddr(0, number), ips: l.addresses(number)}
+	return endpoint{name: full, netns: full, port: short, mac: hardwareAddr(0, number), ips: l.primaryAddresses(number)}
 }
 
-// everywhere is an endpoint with a link into each secondary network.
-func (l layout) everywhere(short string, number int) endpoint {
-	e := l.endpoint(short, number)
+// endpointEverywhere is an endpoint with a link into each secondary network.
+func (l layout) endpointEverywhere(short string, number int) endpoint {
+	e := l.endpointOf(short, number)
 	for i, subnets := range l.secondary {
 		link := fabricLink{secondaryBridge(i + 1), fmt.Sprintf("%s-%d", short, i+1), fmt.Sprintf("eth%d", i+1),
 			hardwareAddr(i+1, number), nil}
 		for _, s := range subnets {
-			link.ips = append(link.ips, netip.PrefixFrom(s.address(number), s.prefix.Bits()))
+			link.ips = append(link.ips, netip.PrefixFrom(s.addressOf(number), s.prefix.Bits()))
 		}
 		e.secondary = append(e.secondary, link)
 	}
@@ -159,29 +159,29 @@ func hardwareAddr(i, number int) net.HardwareAddr {
 
 func (l layout) fabricNetns() string { return l.options.Name + "-fabric" }
 
-// gateways are the fabric's own addresses: the default routes of everything on it.
-func (l layout) gateways() []netip.Addr { return l.addresses(gatewayNumber) }
+// gatewayAddresses are the fabric's own addresses: the default routes of everything on it.
+func (l layout) gatewayAddresses() []netip.Addr { return l.primaryAddresses(gatewayNumber) }
 
-func (l layout) controlPlane() endpoint { return l.endpoint("cp", controlPlaneNumber) }
+func (l layout) controlPlane() endpoint { return l.endpointOf("cp", controlPlaneNumber) }
 
-func (l layout) nodes() []endpoint {
+func (l layout) nodeEndpoints() []endpoint {
 	var nodes []endpoint
 	for i := range l.options.Nodes {
-		nodes = append(nodes, l.everywhere(fmt.Sprintf("n%d", i+1), firstNodeNumber+i))
+		nodes = append(nodes, l.endpointEverywhere(fmt.Sprintf("n%d", i+1), firstNodeNumber+i))
 	}
 	return nodes
 }
 
-func (l layout) hosts() []endpoint {
+func (l layout) hostEndpoints() []endpoint {
 	var hosts []endpoint
 	for i := range l.options.ExternalHosts {
-		hosts = append(hosts, l.everywhere(fmt.Sprintf("ext%d", i+1), firstHostNumber+i))
+		hosts = append(hosts, l.endpointEverywhere(fmt.Sprintf("ext%d", i+1), firstHostNumber+i))
 	}
 	return hosts
 }
 
-// prefixed gives an address the length of the primary subnet it is in.
-func (l layout) prefixed(a netip.Addr) netip.Prefix {
+// withPrimaryLength gives an address the length of the primary subnet it is in.
+func (l layout) withPrimaryLength(a netip.Addr) netip.Prefix {
 	for _, s := range l.primary {
 		if s.prefix.Contains(a) {
 			return netip.PrefixFrom(a, s.prefix.Bits())
@@ -193,7 +193,7 @@ func (l layout) prefixed(a netip.Addr) netip.Prefix {
 func (l layout) prefixedAll(as []netip.Addr) []netip.Prefix {
 	var out []netip.Prefix
 	for _, a := range as {
-		out = append(out, l.prefixed(a))
+		out = append(out, l.withPrimaryLength(a))
 	}
 	return out
 }
@@ -218,17 +218,19 @@ func (l layout) dnsIPs() []netip.Addr {
 
 // Folders and files of the state.
 
-func (l layout) dir() string { return l.options.dir() }
+func (l layout) stateDir() string { return l.options.sandboxDir() }
 
-func (l layout) stateFile() string { return filepath.Join(l.dir(), "sandbox.json") }
+func (l layout) stateFile() string { return filepath.Join(l.stateDir(), "sandbox.json") }
 
-func (l layout) controlPlaneDir() string { return filepath.Join(l.dir(), "cp") }
+func (l layout) controlPlaneDir() string { return filepath.Join(l.stateDir(), "cp") }
 
-func (l layout) kubeconfig() string { return filepath.Join(l.controlPlaneDir(), "admin.kubeconfig") }
+func (l layout) adminKubeconfig() string {
+	return filepath.Join(l.controlPlaneDir(), "admin.kubeconfig")
+}
 
-func (l layout) hostsDir() string { return filepath.Join(l.dir(), "hosts") }
+func (l layout) hostsDir() string { return filepath.Join(l.stateDir(), "hosts") }
 
 // routerDir has a short name: sockets are in it, whose paths Linux bounds (unix(7)).
-func (l layout) routerDir() string { return filepath.Join(l.dir(), "router") }
+func (l layout) routerDir() string { return filepath.Join(l.stateDir(), "router") }
 
-func (l layout) nodeDir(node string) string { return filepath.Join(l.dir(), "nodes", node) }
+func (l layout) nodeDir(node string) string { return filepath.Join(l.stateDir(), "nodes", node) }

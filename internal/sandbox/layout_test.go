@@ -50,11 +50,11 @@ func TestAddresses(t *testing.T) {
 		t.Run(string(family), func(t *testing.T) {
 			l := newLayout(options(func(o *Options) { o.IPFamily = family }))
 			var have []string
-			for _, e := range append(append(l.nodes(), l.hosts()...), l.controlPlane()) {
-				have = append(have, e.name+" "+joined(e.ips))
+			for _, e := range append(append(l.nodeEndpoints(), l.hostEndpoints()...), l.controlPlane()) {
+				have = append(have, e.name+" "+joinTexts(e.ips))
 			}
-			have = append(have, "gateway "+joined(l.gateways()), "dns "+joined(l.dnsIPs()), "api "+l.apiURL(),
-				"flags "+strings.Join(commonFlags(l)[:4], " "))
+			have = append(have, "gateway "+joinTexts(l.gatewayAddresses()), "dns "+joinTexts(l.dnsIPs()),
+				"api "+l.apiURL(), "flags "+strings.Join(commonFlags(l)[:4], " "))
 			if diff := cmp.Diff(want, strings.Join(have, "; ")); diff != "" {
 				t.Error(diff)
 			}
@@ -77,11 +77,11 @@ func TestEveryMemberIsItsOwn(t *testing.T) {
 		}
 		seen[what] = by
 	}
-	for _, gw := range l.gateways() {
+	for _, gw := range l.gatewayAddresses() {
 		take(gw.String(), "the gateway")
 	}
 	take(hardwareAddr(0, gatewayNumber).String(), "the gateway")
-	for _, e := range append(append(l.nodes(), l.hosts()...), l.controlPlane()) {
+	for _, e := range append(append(l.nodeEndpoints(), l.hostEndpoints()...), l.controlPlane()) {
 		take(e.netns, e.name)
 		take("port "+e.port, e.name)
 		take(e.mac.String(), e.name)
@@ -94,7 +94,8 @@ func TestEveryMemberIsItsOwn(t *testing.T) {
 		}
 		for _, ip := range e.ips {
 			take(ip.String(), e.name)
-			if !l.prefixed(ip).Contains(l.gateways()[0]) && !l.prefixed(ip).Contains(l.gateways()[1]) {
+			if !l.withPrimaryLength(ip).Contains(l.gatewayAddresses()[0]) &&
+				!l.withPrimaryLength(ip).Contains(l.gatewayAddresses()[1]) {
 				t.Errorf("%s of %s is outside the primary network", ip, e.name)
 			}
 		}
@@ -142,7 +143,7 @@ func TestOptionsThatCannotWork(t *testing.T) {
 func TestNodeSubnets(t *testing.T) {
 	l := newLayout(options(func(o *Options) { o.IPFamily = Dual }))
 	for i, want := range []string{"10.244.7.0/24", "fd00:10:244:7::/64"} {
-		have, err := l.pods[i].node(7)
+		have, err := l.pods[i].nodeSubnet(7)
 		if err != nil || have != netip.MustParsePrefix(want) {
 			t.Errorf("have %s, %v, want %s", have, err, want)
 		}
@@ -156,7 +157,9 @@ func TestNodeWithoutKubernetes(t *testing.T) {
 	if len(images) != 1 || filepath.Base(images[0]) != image.Pause().File {
 		t.Errorf("images %v, want that of pause", images)
 	}
-	text := unitTexts(nodeUnits(l, l.nodes()[0], 1, "system", images, func(p string) bool { return p == "egret-node" }))
+	text := unitTexts(nodeUnits(l, l.nodeEndpoints()[0], 1, "system", images, func(p string) bool {
+		return p == "egret-node"
+	}))
 	if strings.Contains(text, "kubelet:") {
 		t.Errorf("there is a kubelet:\n%s", text)
 	}
@@ -180,8 +183,9 @@ func TestGolden(t *testing.T) {
 		golden(t, string(family)+"-dns.yaml", dnsManifests(l))
 		golden(t, string(family)+"-ptp.conflist", conflist)
 		golden(t, string(family)+"-units.txt",
-			unitTexts(nodeUnits(l, l.nodes()[1], 2, "netdev", []string{"/none/pause.tar"}, all)))
-		golden(t, string(family)+"-units-ptp.txt", unitTexts(nodeUnits(ptp, l.nodes()[1], 2, "netdev", nil, all)))
+			unitTexts(nodeUnits(l, l.nodeEndpoints()[1], 2, "netdev", []string{"/none/pause.tar"}, all)))
+		golden(t, string(family)+"-units-ptp.txt",
+			unitTexts(nodeUnits(ptp, l.nodeEndpoints()[1], 2, "netdev", nil, all)))
 	}
 	golden(t, "containerd.toml", containerdConfig())
 }
@@ -189,11 +193,13 @@ func TestGolden(t *testing.T) {
 func TestControllersRunOnTheFirstTwoNodes(t *testing.T) {
 	l := newLayout(options(nil))
 	for number, want := range map[int]bool{1: true, 2: true, 3: false} {
-		text := unitTexts(nodeUnits(l, l.nodes()[number-1], number, "netdev", nil, func(string) bool { return true }))
+		text := unitTexts(nodeUnits(l, l.nodeEndpoints()[number-1], number, "netdev", nil, func(string) bool {
+			return true
+		}))
 		if have := strings.Contains(text, "egret-controller:"); have != want {
 			t.Errorf("node %d: controller %t, want %t", number, have, want)
 		}
-		if have := len(identities(number)) == 2; have != want {
+		if have := len(identitiesOf(number)) == 2; have != want {
 			t.Errorf("node %d: controller's token %t, want %t", number, have, want)
 		}
 	}

@@ -13,13 +13,13 @@ import (
 	"github.com/egret-net/egret/deploy"
 )
 
-// apply applies manifests as `kubectl apply --server-side` does. Those of one call must not build on each other's
+// applyManifests applies manifests as `kubectl apply --server-side` does. Those of one call must not build on each other's
 // kinds.
-func apply(ctx context.Context, l layout, manifests string) error {
-	cmd := exec.CommandContext(ctx, l.options.bin("egret-controlplane"), "kubectl", "apply", "--server-side",
+func applyManifests(ctx context.Context, l layout, manifests string) error {
+	cmd := exec.CommandContext(ctx, l.options.binaryPath("egret-controlplane"), "kubectl", "apply", "--server-side",
 		"--force-conflicts",
 		"--field-manager=egret-sandbox", "-f", "-")
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+l.kubeconfig())
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+l.adminKubeconfig())
 	cmd.Stdin = strings.NewReader(manifests)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("apply manifests: %w\n%s", err, out)
@@ -39,7 +39,7 @@ data:
   GATEWAY_MODE: %q
   GATEWAY_INTERFACE: %q
   DATAPATH: %q
-`, egretNamespace, joined(l.pods), joined(l.service), l.options.GatewayMode, uplink, datapath)
+`, egretNamespace, joinTexts(l.pods), joinTexts(l.service), l.options.GatewayMode, uplink, datapath)
 }
 
 // egretManifests joins the files of deploy/ in the order of their names.

@@ -30,7 +30,7 @@ func (c *Cluster) applyMetalLB(ctx context.Context) error {
 	if !o.MetalLB {
 		return nil
 	}
-	content, err := os.ReadFile(o.bin(metalLBManifest))
+	content, err := os.ReadFile(o.binaryPath(metalLBManifest))
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (c *Cluster) applyMetalLB(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", metalLBManifest, err)
 	}
-	return apply(ctx, c.layout, manifests)
+	return applyManifests(ctx, c.layout, manifests)
 }
 
 // waitForMetalLB returns when the controller and a speaker on each node answer their probes.
@@ -46,7 +46,7 @@ func (c *Cluster) waitForMetalLB(ctx context.Context, client kubernetes.Interfac
 	if !c.layout.options.MetalLB {
 		return nil
 	}
-	err := c.await(ctx, "MetalLB", func(ctx context.Context) error {
+	err := c.awaitCheck(ctx, "MetalLB", func(ctx context.Context) error {
 		d, err := client.AppsV1().Deployments(MetalLBNamespace).Get(ctx, "controller", metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -62,7 +62,7 @@ func (c *Cluster) waitForMetalLB(ctx context.Context, client kubernetes.Interfac
 		return nil
 	})
 	if err == nil {
-		p.say("MetalLB ready")
+		p.printLine("MetalLB ready")
 	}
 	return err
 }
@@ -102,9 +102,9 @@ func adaptMetalLB(o unstructured.Unstructured) error {
 		unstructured.RemoveNestedField(o.Object, "spec", "conversion")
 		widenIntegers(o.Object)
 	case "Deployment":
-		return changed(o, func(d *appsv1.Deployment) { adaptPod(&d.Spec.Template.Spec) })
+		return changeObject(o, func(d *appsv1.Deployment) { adaptPod(&d.Spec.Template.Spec) })
 	case "DaemonSet":
-		return changed(o, func(d *appsv1.DaemonSet) { adaptPod(&d.Spec.Template.Spec) })
+		return changeObject(o, func(d *appsv1.DaemonSet) { adaptPod(&d.Spec.Template.Spec) })
 	}
 	return nil
 }
@@ -127,8 +127,8 @@ func widenIntegers(schema any) {
 	}
 }
 
-// changed gives an object to change in its own type.
-func changed[T any](o unstructured.Unstructured, change func(*T)) error {
+// changeObject gives an object to change in its own type.
+func changeObject[T any](o unstructured.Unstructured, change func(*T)) error {
 	var typed T
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &typed); err != nil {
 		return err

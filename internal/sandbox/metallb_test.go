@@ -91,7 +91,7 @@ func TestRouter(t *testing.T) {
 	} {
 		l := newLayout(options(c.options))
 		var routers []string
-		for _, h := range l.hosts() {
+		for _, h := range l.hostEndpoints() {
 			r, is := routerOf(l, h)
 			if is != (asRouter(l, h) != "") {
 				t.Errorf("%s: %q is said of %s, a router: %t", c.name, asRouter(l, h), h.name, is)
@@ -105,8 +105,8 @@ func TestRouter(t *testing.T) {
 		}
 	}
 	l := newLayout(options(func(o *Options) { o.MetalLB, o.IPFamily = true, Dual }))
-	r, _ := routerOf(l, l.hosts()[0])
-	golden(t, "router.txt", strings.Join(r.args("bgpd"), "\n")+"\n\n"+bgpConfig(r.ip, l.primary[0].prefix))
+	r, _ := routerOf(l, l.hostEndpoints()[0])
+	golden(t, "router.txt", strings.Join(r.daemonArgs("bgpd"), "\n")+"\n\n"+bgpConfig(r.ip, l.primary[0].prefix))
 }
 
 // TestMetalLBImages: who did not ask for MetalLB does not wait for its images.

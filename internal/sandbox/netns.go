@@ -33,7 +33,7 @@ func InNetns(name string, do func() error) error {
 // InPod does the same inside the network namespace of the pod that has this address on a node, as its container
 // runtime keeps them.
 func (c *Cluster) InPod(node string, ip netip.Addr, do func() error) error {
-	for _, n := range c.nodes() {
+	for _, n := range c.allNodes() {
 		if n.name != node {
 			continue
 		}
@@ -48,7 +48,7 @@ func (c *Cluster) InPod(node string, ip netip.Addr, do func() error) error {
 			return do()
 		})
 	}
-	return fmt.Errorf("no node %q: there are %s", node, c.names())
+	return fmt.Errorf("no node %q: there are %s", node, c.memberNames())
 }
 
 func onThread(do func() error) error {
@@ -175,10 +175,10 @@ func netnsID(name string) uint64 {
 	if !isNetns(name) {
 		return 0
 	}
-	return inode(netnsPath(name))
+	return inodeOf(netnsPath(name))
 }
 
-func inode(path string) uint64 {
+func inodeOf(path string) uint64 {
 	var st unix.Stat_t
 	if unix.Stat(path, &st) != nil {
 		return 0

@@ -22,19 +22,19 @@ type node struct {
 	datapath string
 }
 
-func (n node) dir() string { return n.layout.nodeDir(n.name) }
+func (n node) stateDir() string { return n.layout.nodeDir(n.name) }
 
-// etc is the node's /etc/egret.
-func (n node) etc() string { return filepath.Join(n.dir(), "etc") }
+// etcDir is the node's /etc/egret.
+func (n node) etcDir() string { return filepath.Join(n.stateDir(), "etc") }
 
-// logs is the node's /var/log.
-func (n node) logs() string { return filepath.Join(n.dir(), "log") }
+// logDir is the node's /var/log.
+func (n node) logDir() string { return filepath.Join(n.stateDir(), "log") }
 
-func (n node) disk() string { return filepath.Join(n.dir(), "disk") }
+func (n node) diskDir() string { return filepath.Join(n.stateDir(), "disk") }
 
-func (n node) pidFile() string { return filepath.Join(n.dir(), "init.pid") }
+func (n node) pidFile() string { return filepath.Join(n.stateDir(), "init.pid") }
 
-func (n node) specFile() string { return filepath.Join(n.dir(), "init.json") }
+func (n node) specFile() string { return filepath.Join(n.stateDir(), "init.json") }
 
 // init is the node's first process.
 func (n node) init() (process, error) {
@@ -45,22 +45,22 @@ func (n node) init() (process, error) {
 	return p, nil
 }
 
-// on says whether the node runs and is connected.
-func (n node) on() bool {
+// isOn says whether the node runs and is connected.
+func (n node) isOn() bool {
 	_, err := n.init()
-	return err == nil && plugged(n.layout, n.endpoint)
+	return err == nil && isPlugged(n.layout, n.endpoint)
 }
 
 // powerOn gives the node fresh namespaces and links and starts it on its disk. powerOff must have cleared the rest of
 // an earlier run.
 func (n node) powerOn() error {
-	if err := n.write(); err != nil {
+	if err := n.writeFiles(); err != nil {
 		return fmt.Errorf("files of node %s: %w", n.name, err)
 	}
 	if err := ensureCgroups(cgroupRoot, n.name); err != nil {
 		return fmt.Errorf("control groups of node %s: %w", n.name, err)
 	}
-	if err := plug(n.layout, n.endpoint); err != nil {
+	if err := plugEndpoint(n.layout, n.endpoint); err != nil {
 		return err
 	}
 	p, err := startInit(n)
@@ -73,7 +73,7 @@ func (n node) powerOn() error {
 // powerOff cuts the node's links, kills all its processes and removes its network namespace and control groups. No
 // error if it is off.
 func (n node) powerOff() error {
-	if err := unplug(n.layout, n.endpoint); err != nil {
+	if err := unplugEndpoint(n.layout, n.endpoint); err != nil {
 		return err
 	}
 	if p, ok := runningFrom(n.pidFile()); ok {
@@ -95,30 +95,31 @@ func (n node) powerOff() error {
 	return nil
 }
 
-// write puts the node's configuration in place: everything but credentials.
-func (n node) write() error {
+// writeFiles puts the node's configuration in place: everything but credentials.
+func (n node) writeFiles() error {
 	files := map[string]string{
-		filepath.Join(n.etc(), "containerd.toml"):             containerdConfig(),
-		filepath.Join(n.etc(), "certs.d/_default/hosts.toml"): allRegistries,
-		filepath.Join(n.etc(), configFile):                    egretConfig(n.layout.options),
-		filepath.Join(n.etc(), "kubelet.yaml"):                kubeletConfig(n.name, n.layout.dnsIPs()),
-		filepath.Join(n.disk(), "upper/etc/hostname"):         n.name + "\n",
-		filepath.Join(n.disk(), "upper/etc/resolv.conf"):      "", // no network outside the fabric, so no name server
-		filepath.Join(n.disk(), "upper/etc/hosts"):            hostsFile(n.layout),
+		filepath.Join(n.etcDir(), "containerd.toml"):             containerdConfig(),
+		filepath.Join(n.etcDir(), "certs.d/_default/hosts.toml"): allRegistries,
+		filepath.Join(n.etcDir(), configFile):                    egretConfig(n.layout.options),
+		filepath.Join(n.etcDir(), "kubelet.yaml"):                kubeletConfig(n.name, n.layout.dnsIPs()),
+		filepath.Join(n.diskDir(), "upper/etc/hostname"):         n.name + "\n",
+		filepath.Join(n.diskDir(), "upper/etc/resolv.conf"):      "",
+		// no network outside the fabric, so no name server
+		filepath.Join(n.diskDir(), "upper/etc/hosts"): hostsFile(n.layout),
 	}
 	if n.layout.options.CNI == PTP {
 		conflist, err := ptpConflist(n.layout, n.number)
 		if err != nil {
 			return err
 		}
-		files[filepath.Join(n.disk(), "upper/etc/cni/net.d/10-ptp.conflist")] = conflist
+		files[filepath.Join(n.diskDir(), "upper/etc/cni/net.d/10-ptp.conflist")] = conflist
 	}
 	for file, content := range files {
 		if err := writeFile(file, content, 0o644); err != nil {
 			return err
 		}
 	}
-	if err := n.installPlugins(filepath.Join(n.disk(), "upper/opt/cni/bin")); err != nil {
+	if err := n.installPlugins(filepath.Join(n.diskDir(), "upper/opt/cni/bin")); err != nil {
 		return err
 	}
 	return n.writeSpec()
@@ -144,7 +145,7 @@ func (n node) installPlugins(dir string) error {
 	if n.layout.options.CNI == None {
 		return nil
 	}
-	own, err := os.ReadFile(n.layout.options.bin("egret-cni"))
+	own, err := os.ReadFile(n.layout.options.binaryPath("egret-cni"))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil // Up has said that it is missing
 	}
@@ -155,7 +156,7 @@ func (n node) installPlugins(dir string) error {
 }
 
 func (n node) writeSpec() error {
-	spec, err := n.spec()
+	spec, err := n.initSpec()
 	if err != nil {
 		return err
 	}
@@ -166,31 +167,31 @@ func (n node) writeSpec() error {
 	return replaceFile(n.specFile(), content, 0o644)
 }
 
-func (n node) spec() (nodeinit.Spec, error) {
+func (n node) initSpec() (nodeinit.Spec, error) {
 	o := n.layout.options
 	boot, err := n.bootID()
 	if err != nil {
 		return nodeinit.Spec{}, err
 	}
-	have := func(program string) bool { _, err := os.Stat(o.bin(program)); return err == nil }
+	have := func(program string) bool { _, err := os.Stat(o.binaryPath(program)); return err == nil }
 	return nodeinit.Spec{
 		Hostname: n.name,
 		Lower:    o.rootDir(),
-		Disk:     n.disk(),
+		Disk:     n.diskDir(),
 		BootID:   boot,
 		Binds: []nodeinit.Bind{
-			{Source: n.etc(), Target: nodeEtc},
-			{Source: n.logs(), Target: "/var/log"},
+			{Source: n.etcDir(), Target: nodeEtc},
+			{Source: n.logDir(), Target: "/var/log"},
 			// containerd's snapshots are overlays themselves, and cannot lie on one.
-			{Source: filepath.Join(n.disk(), "containerd"), Target: "/var/lib/containerd"},
-			{Source: filepath.Join(n.disk(), "kubelet"), Target: "/var/lib/kubelet"},
+			{Source: filepath.Join(n.diskDir(), "containerd"), Target: "/var/lib/containerd"},
+			{Source: filepath.Join(n.diskDir(), "kubelet"), Target: "/var/lib/kubelet"},
 			{Source: o.BinDir, Target: nodeBin, ReadOnly: true},
 			{Source: o.imageDir(), Target: nodeImages, ReadOnly: true},
 		},
 		Dirs: []string{"/run/openvswitch", "/run/ovn", "/run/netns", "/var/lib/ovn", "/etc/openvswitch",
 			"/etc/cni/net.d", "/opt/cni/bin", StaticPods},
 		Units:   nodeUnits(n.layout, n.endpoint, n.number, n.datapath, imageFiles(o), have),
-		Env:     n.environment(),
+		Env:     n.initEnv(),
 		Sysctls: nodeSysctls(),
 	}, nil
 }
@@ -205,7 +206,7 @@ func (n node) bootID() (string, error) {
 	return strings.TrimSpace(string(boot)), err
 }
 
-func (n node) environment() []string {
+func (n node) initEnv() []string {
 	return []string{
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:" + nodeBin,
 		"HOME=/root", "LANG=C.UTF-8", markerOf(n.layout),
@@ -225,8 +226,8 @@ func nodeSysctls() []nodeinit.Setting {
 	}
 }
 
-// process asks the node's first process about the node's processes.
-func (n node) process(ctx context.Context, req nodeinit.Request) ([]nodeinit.Status, error) {
+// askInit asks the node's first process about the node's processes.
+func (n node) askInit(ctx context.Context, req nodeinit.Request) ([]nodeinit.Status, error) {
 	p, err := n.init()
 	if err != nil {
 		return nil, err
@@ -236,7 +237,7 @@ func (n node) process(ctx context.Context, req nodeinit.Request) ([]nodeinit.Sta
 
 func hostsFile(l layout) string {
 	text := "127.0.0.1 localhost\n::1 localhost\n"
-	for _, e := range append(l.nodes(), l.hosts()...) {
+	for _, e := range append(l.nodeEndpoints(), l.hostEndpoints()...) {
 		for _, ip := range e.ips {
 			text += ip.String() + " " + e.name + "\n"
 		}

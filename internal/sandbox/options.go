@@ -123,9 +123,9 @@ func (o Options) Validate() error {
 	return nil
 }
 
-func (o Options) dir() string { return filepath.Join(o.StateDir, o.Name) }
+func (o Options) sandboxDir() string { return filepath.Join(o.StateDir, o.Name) }
 
-func (o Options) bin(name string) string { return filepath.Join(o.BinDir, name) }
+func (o Options) binaryPath(name string) string { return filepath.Join(o.BinDir, name) }
 
 func (o Options) rootDir() string { return filepath.Join(o.CacheDir, "root") }
 

@@ -22,7 +22,7 @@ const (
 // Partition drops what a node sends to one side, and what that side sends to it, on the node's port of the fabric. It
 // replaces a partition that is there. Power-off ends it, too: the port goes.
 func (c *Cluster) Partition(ctx context.Context, name string, from Side) error {
-	n, err := c.node(name)
+	n, err := c.nodeByName(name)
 	if err != nil {
 		return err
 	}
@@ -32,7 +32,7 @@ func (c *Cluster) Partition(ctx context.Context, name string, from Side) error {
 			FromBoth)
 	}
 	table := partitionTable(n)
-	return c.nft(ctx, fmt.Sprintf(`table %[1]s
+	return c.runNFT(ctx, fmt.Sprintf(`table %[1]s
 delete table %[1]s
 table %[1]s {
 	chain sent { type filter hook ingress device %[2]q priority 0; %[3]s; }
@@ -42,12 +42,12 @@ table %[1]s {
 
 // Heal ends a node's partition. No error without a cut.
 func (c *Cluster) Heal(ctx context.Context, name string) error {
-	n, err := c.node(name)
+	n, err := c.nodeByName(name)
 	if err != nil {
 		return err
 	}
 	table := partitionTable(n)
-	return c.nft(ctx, fmt.Sprintf("table %[1]s\ndelete table %[1]s", table))
+	return c.runNFT(ctx, fmt.Sprintf("table %[1]s\ndelete table %[1]s", table))
 }
 
 func partitionTable(n node) string { return "netdev partition_" + n.port }
@@ -85,8 +85,8 @@ func solicitedNodeMAC(ip netip.Addr) string {
 	return net.HardwareAddr{0x33, 0x33, 0xff, b[13], b[14], b[15]}.String()
 }
 
-// nft runs a script of nftables in the fabric's namespace.
-func (c *Cluster) nft(ctx context.Context, script string) error {
+// runNFT runs a script of nftables in the fabric's namespace.
+func (c *Cluster) runNFT(ctx context.Context, script string) error {
 	var out []byte
 	err := InNetns(c.layout.fabricNetns(), func() (err error) {
 		cmd := exec.CommandContext(ctx, "nft", "-f", "-")

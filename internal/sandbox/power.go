@@ -16,7 +16,7 @@ import (
 
 // PowerOff takes a node's power: its links go down at once and every process of it dies. No error if it is off.
 func (c *Cluster) PowerOff(name string) error {
-	n, err := c.node(name)
+	n, err := c.nodeByName(name)
 	if err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func (c *Cluster) ShutDown(ctx context.Context, name string) error {
 // PowerOn boots a node with the disk it had, fresh links and another boot id. It returns when the node's processes are
 // being started and its agents have credentials for the present Node object, which a test may have deleted meanwhile.
 func (c *Cluster) PowerOn(ctx context.Context, name string) error {
-	n, err := c.node(name)
+	n, err := c.nodeByName(name)
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (c *Cluster) PowerOn(ctx context.Context, name string) error {
 		return err
 	}
 	defer unlock()
-	if n.on() {
+	if n.isOn() {
 		return nil
 	}
 	if err := n.powerOff(); err != nil { // the rest of a crash between links and processes
@@ -85,7 +85,7 @@ func (c *Cluster) refreshAgents(ctx context.Context, n node) error {
 	if err != nil {
 		return err
 	}
-	object, err := c.registered(ctx, client, n)
+	object, err := c.awaitRegistered(ctx, client, n)
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func (c *Cluster) StartControlPlane(ctx context.Context) error {
 
 // Processes lists the supervised processes of a node.
 func (c *Cluster) Processes(ctx context.Context, node string) ([]nodeinit.Status, error) {
-	return c.ask(ctx, node, nodeinit.Request{Op: "list"})
+	return c.askNode(ctx, node, nodeinit.Request{Op: "list"})
 }
 
 // KillProcess sends SIGKILL to a supervised process of a node, which then is started again after 0.3 s.
@@ -135,19 +135,19 @@ func (c *Cluster) KillProcess(ctx context.Context, node, process string) error {
 
 // SignalProcess sends a signal to a supervised process of a node.
 func (c *Cluster) SignalProcess(ctx context.Context, node, process string, signal syscall.Signal) error {
-	_, err := c.ask(ctx, node, nodeinit.Request{Op: "kill", Unit: process, Signal: signal})
+	_, err := c.askNode(ctx, node, nodeinit.Request{Op: "kill", Unit: process, Signal: signal})
 	return err
 }
 
 // StopProcess ends a supervised process of a node and keeps it from being started again until StartProcess.
 func (c *Cluster) StopProcess(ctx context.Context, node, process string) error {
-	_, err := c.ask(ctx, node, nodeinit.Request{Op: "stop", Unit: process})
+	_, err := c.askNode(ctx, node, nodeinit.Request{Op: "stop", Unit: process})
 	return err
 }
 
 // StartProcess starts a stopped process of a node.
 func (c *Cluster) StartProcess(ctx context.Context, node, process string) error {
-	_, err := c.ask(ctx, node, nodeinit.Request{Op: "start", Unit: process})
+	_, err := c.askNode(ctx, node, nodeinit.Request{Op: "start", Unit: process})
 	return err
 }
 
@@ -165,19 +165,19 @@ func (c *Cluster) PidOf(ctx context.Context, node, process string) (int, error) 
 	return 0, fmt.Errorf("node %s has no process %q", node, process)
 }
 
-func (c *Cluster) ask(ctx context.Context, name string, req nodeinit.Request) ([]nodeinit.Status, error) {
-	n, err := c.node(name)
+func (c *Cluster) askNode(ctx context.Context, name string, req nodeinit.Request) ([]nodeinit.Status, error) {
+	n, err := c.nodeByName(name)
 	if err != nil {
 		return nil, err
 	}
-	return n.process(ctx, req)
+	return n.askInit(ctx, req)
 }
 
-func (c *Cluster) node(name string) (node, error) {
-	for _, n := range c.nodes() {
+func (c *Cluster) nodeByName(name string) (node, error) {
+	for _, n := range c.allNodes() {
 		if n.name == name {
 			return n, nil
 		}
 	}
-	return node{}, errors.New("no node " + name + ": there are " + c.names())
+	return node{}, errors.New("no node " + name + ": there are " + c.memberNames())
 }

@@ -17,7 +17,7 @@ import (
 // they are found again, whoever was killed before it could write a pid down.
 const marker = "EGRET_SANDBOX"
 
-func markerOf(l layout) string { return marker + "=" + l.dir() }
+func markerOf(l layout) string { return marker + "=" + l.stateDir() }
 
 // process is one that was started: pid and start time, in clock ticks since boot, identify it for good.
 type process struct {
@@ -25,8 +25,8 @@ type process struct {
 	started uint64
 }
 
-// identify reads the start time of a process that runs now.
-func identify(pid int) (process, error) {
+// identifyProcess reads the start time of a process that runs now.
+func identifyProcess(pid int) (process, error) {
 	fields, err := statFields(pid)
 	if err != nil {
 		return process{}, err
@@ -51,8 +51,8 @@ func statFields(pid int) ([]string, error) {
 	return fields, nil
 }
 
-// alive says whether the process still runs; one that has ended but was not collected does not.
-func (p process) alive() bool {
+// isAlive says whether the process still runs; one that has ended but was not collected does not.
+func (p process) isAlive() bool {
 	fields, err := statFields(p.pid)
 	return err == nil && fields[19] == strconv.FormatUint(p.started, 10) && fields[0] != "Z" && fields[0] != "X"
 }
@@ -77,19 +77,19 @@ func writeProcess(file string, p process) error {
 // runningFrom returns the process of a pid file if it is alive.
 func runningFrom(file string) (process, bool) {
 	p, err := readProcess(file)
-	return p, err == nil && p.alive()
+	return p, err == nil && p.isAlive()
 }
 
 // killAndWait ends processes at once and returns when they are gone.
 func killAndWait(pids []process) error {
 	for _, p := range pids {
-		if p.alive() {
+		if p.isAlive() {
 			_ = syscall.Kill(p.pid, syscall.SIGKILL) // gone in between is as good
 		}
 	}
 	deadline := time.Now().Add(10 * time.Second)
 	for _, p := range pids {
-		for p.alive() {
+		for p.isAlive() {
 			if time.Now().After(deadline) {
 				return fmt.Errorf("process %d does not end: look at /proc/%d/stack", p.pid, p.pid)
 			}
@@ -99,9 +99,9 @@ func killAndWait(pids []process) error {
 	return nil
 }
 
-// belonging finds the processes of a sandbox: those that carry its marker, and those that somebody started inside one
-// of its network namespaces. The caller and its ancestors are never among them.
-func belonging(l layout, netnsNames []string) ([]process, error) {
+// sandboxProcesses finds the processes of a sandbox: those that carry its marker, and those that somebody started
+// inside one of its network namespaces. The caller and its ancestors are never among them.
+func sandboxProcesses(l layout, netnsNames []string) ([]process, error) {
 	namespaces := map[uint64]bool{}
 	for _, name := range netnsNames {
 		if id := netnsID(name); id != 0 {
@@ -112,17 +112,17 @@ func belonging(l layout, netnsNames []string) ([]process, error) {
 	if err != nil {
 		return nil, err
 	}
-	self := ancestors()
+	self := ancestorPIDs()
 	var found []process
 	for _, dir := range entries {
 		pid, err := strconv.Atoi(filepath.Base(dir))
 		if err != nil || slices.Contains(self, pid) {
 			continue
 		}
-		if !namespaces[inode(dir+"/ns/net")] && !hasMarker(dir, l) {
+		if !namespaces[inodeOf(dir+"/ns/net")] && !hasMarker(dir, l) {
 			continue
 		}
-		if p, err := identify(pid); err == nil {
+		if p, err := identifyProcess(pid); err == nil {
 			found = append(found, p)
 		}
 	}
@@ -134,8 +134,8 @@ func hasMarker(procDir string, l layout) bool {
 	return err == nil && slices.Contains(strings.Split(string(environment), "\x00"), markerOf(l))
 }
 
-// ancestors lists this process and its parents.
-func ancestors() []int {
+// ancestorPIDs lists this process and its parents.
+func ancestorPIDs() []int {
 	pids := []int{os.Getpid()}
 	for {
 		fields, err := statFields(pids[len(pids)-1])
@@ -153,7 +153,7 @@ func ancestors() []int {
 // endAll ends all processes of a sandbox, those too that others of them start meanwhile.
 func endAll(l layout, netnsNames []string) error {
 	for range 20 {
-		found, err := belonging(l, netnsNames)
+		found, err := sandboxProcesses(l, netnsNames)
 		if err != nil {
 			return err
 		}

@@ -15,10 +15,10 @@ func TestProcessesAreFoundByTheirMarker(t *testing.T) {
 	if err := endAll(l, nil); err != nil {
 		t.Fatal(err)
 	}
-	if ours.alive() {
+	if ours.isAlive() {
 		t.Error("a process of the sandbox lives on")
 	}
-	if !theirs.alive() {
+	if !theirs.isAlive() {
 		t.Error("a process of another sandbox was killed")
 	}
 }
@@ -40,7 +40,7 @@ func TestAReusedPidIsNotTheProcess(t *testing.T) {
 	if have, running := runningFrom(file); !running || have != p {
 		t.Errorf("have %+v %t, want %+v", have, running, p)
 	}
-	if err := killAndWait([]process{p}); err != nil || p.alive() {
+	if err := killAndWait([]process{p}); err != nil || p.isAlive() {
 		t.Errorf("not killed: %v", err)
 	}
 }
@@ -58,7 +58,7 @@ func sleeper(t *testing.T, environment string) process {
 		_ = cmd.Process.Signal(os.Kill)
 		_ = cmd.Wait()
 	})
-	p, err := identify(cmd.Process.Pid)
+	p, err := identifyProcess(cmd.Process.Pid)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,8 +16,8 @@ type progress struct {
 
 func newProgress(out io.Writer) *progress { return &progress{out: out, began: time.Now()} }
 
-// say prints one line.
-func (p *progress) say(format string, args ...any) {
+// printLine prints one line.
+func (p *progress) printLine(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	fmt.Fprintf(p.out, "%6.1fs  %s\n", time.Since(p.began).Seconds(), fmt.Sprintf(format, args...))

@@ -10,9 +10,9 @@ import (
 	"github.com/egret-net/egret/internal/sandbox/nodeinit"
 )
 
-// renew brings programs into force that were built since the node started. It installs the CNI plugin again and ends
-// processes whose file is no longer there, which init then starts from the new one. It returns their names.
-func (n node) renew(ctx context.Context) ([]string, error) {
+// renewPrograms brings programs into force that were built since the node started. It installs the CNI plugin again and
+// ends processes whose file is no longer there, which init then starts from the new one. It returns their names.
+func (n node) renewPrograms(ctx context.Context) ([]string, error) {
 	p, err := n.init()
 	if err != nil {
 		return nil, err

@@ -29,7 +29,7 @@ type router struct {
 
 // theRouter is the one of a sandbox, if it has one.
 func theRouter(l layout) (router, bool) {
-	hosts := l.hosts()
+	hosts := l.hostEndpoints()
 	if !l.options.MetalLB || len(hosts) == 0 || !hosts[0].ips[0].Is4() { // IPv4 comes first
 		return router{}, false
 	}
@@ -61,16 +61,16 @@ func checkRouter(l layout) error {
 	return nil
 }
 
-func (r router) dir() string { return r.layout.routerDir() }
+func (r router) stateDir() string { return r.layout.routerDir() }
 
-func (r router) pidFile(daemon string) string { return filepath.Join(r.dir(), daemon+".process") }
+func (r router) pidFile(daemon string) string { return filepath.Join(r.stateDir(), daemon+".process") }
 
-func (r router) zebraSocket() string { return filepath.Join(r.dir(), "zserv.api") }
+func (r router) zebraSocket() string { return filepath.Join(r.stateDir(), "zserv.api") }
 
-// ensure starts what does not run.
-func (r router) ensure(ctx context.Context) error {
+// ensureRunning starts what does not run.
+func (r router) ensureRunning(ctx context.Context) error {
 	for name, content := range map[string]string{"zebra": "", "bgpd": bgpConfig(r.ip, r.layout.primary[0].prefix)} {
-		if err := writeFile(filepath.Join(r.dir(), name+".conf"), content, 0o644); err != nil {
+		if err := writeFile(filepath.Join(r.stateDir(), name+".conf"), content, 0o644); err != nil {
 			return err
 		}
 	}
@@ -82,14 +82,14 @@ func (r router) ensure(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := r.run("zebra"); err != nil {
+	if err := r.startDaemon("zebra"); err != nil {
 		return err
 	}
 	// A bgpd that finds no zebra looks again after ten seconds.
 	if err := r.awaitZebra(ctx); err != nil {
 		return err
 	}
-	return r.run("bgpd")
+	return r.startDaemon("bgpd")
 }
 
 // giveToFRR lets the daemons write to their folder: they run as the user that Debian's package made for them.
@@ -102,7 +102,7 @@ func (r router) giveToFRR() error {
 	if err != nil {
 		return err
 	}
-	return os.Chown(r.dir(), uid, -1)
+	return os.Chown(r.stateDir(), uid, -1)
 }
 
 func (r router) awaitZebra(ctx context.Context) error {
@@ -113,7 +113,7 @@ func (r router) awaitZebra(ctx context.Context) error {
 			return nil
 		}
 		_, running := runningFrom(r.pidFile("zebra"))
-		err := pause(ctx, pollInterval)
+		err := sleepUnlessDone(ctx, pollInterval)
 		if !running {
 			err = errors.New("zebra has ended")
 		}
@@ -123,23 +123,23 @@ func (r router) awaitZebra(ctx context.Context) error {
 	}
 }
 
-// run starts a daemon unless it runs.
-func (r router) run(daemon string) error {
+// startDaemon starts a daemon unless it runs.
+func (r router) startDaemon(daemon string) error {
 	if _, running := runningFrom(r.pidFile(daemon)); running {
 		return nil
 	}
-	args := r.args(daemon)
+	args := r.daemonArgs(daemon)
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Env = []string{markerOf(r.layout)}
-	p, err := startDaemon(r.netns, cmd, filepath.Join(r.dir(), daemon+".log"))
+	p, err := startDaemon(r.netns, cmd, filepath.Join(r.stateDir(), daemon+".log"))
 	if err != nil {
 		return err
 	}
 	return writeProcess(r.pidFile(daemon), p)
 }
 
-// stop ends the router: no error if none runs.
-func (r router) stop() error {
+// stopRouter ends the router: no error if none runs.
+func (r router) stopRouter() error {
 	var all []process
 	for _, daemon := range []string{"bgpd", "zebra"} {
 		if p, running := runningFrom(r.pidFile(daemon)); running {
@@ -149,12 +149,12 @@ func (r router) stop() error {
 	return killAndWait(all)
 }
 
-// args are a daemon's command line, with nothing of the machine's and no port but BGP's own.
-func (r router) args(daemon string) []string {
-	file := func(name string) string { return filepath.Join(r.dir(), name) }
+// daemonArgs are a daemon's command line, with nothing of the machine's and no port but BGP's own.
+func (r router) daemonArgs(daemon string) []string {
+	file := func(name string) string { return filepath.Join(r.stateDir(), name) }
 	return []string{filepath.Join(frrDir, daemon),
 		"--config_file", file(daemon + ".conf"), "--pid_file", file(daemon + ".pid"), "--socket", r.zebraSocket(),
-		"--vty_socket", r.dir(), "--vty_port", "0", "--log", "stdout"}
+		"--vty_socket", r.stateDir(), "--vty_port", "0", "--log", "stdout"}
 }
 
 // bgpConfig takes every BGP speaker in network as a peer, and every route that it announces.

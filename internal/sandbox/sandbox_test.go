@@ -93,7 +93,7 @@ func powerCycle(ctx context.Context, t *testing.T, c *Cluster, node string) {
 	if err := c.PowerOff(node); err != nil {
 		t.Fatal(err)
 	}
-	if isNetns(node) || plugged(c.layout, c.layout.nodes()[0]) {
+	if isNetns(node) || isPlugged(c.layout, c.layout.nodeEndpoints()[0]) {
 		t.Error("the node's namespace or link is there after power-off")
 	}
 	if _, err := c.ExecIn(ctx, node, "true"); err == nil {
@@ -116,7 +116,7 @@ func powerCycle(ctx context.Context, t *testing.T, c *Cluster, node string) {
 func endControlPlaneAndHost(t *testing.T, l layout) int {
 	t.Helper()
 	var found []process
-	for _, file := range []string{controlPlanePID(l), filepath.Join(l.hostsDir(), l.hosts()[0].name+".pid")} {
+	for _, file := range []string{controlPlanePID(l), filepath.Join(l.hostsDir(), l.hostEndpoints()[0].name+".pid")} {
 		if p, running := runningFrom(file); running {
 			found = append(found, p)
 		}
@@ -146,10 +146,10 @@ func realOptions(t *testing.T) Options {
 	if err != nil {
 		t.Skipf("needs bin/egret-controlplane (make build): %v", err)
 	}
-	if err := writeFile(o.bin("egret-controlplane"), string(program), 0o755); err != nil {
+	if err := writeFile(o.binaryPath("egret-controlplane"), string(program), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("go", "build", "-trimpath", "-o", o.bin("egret-sandbox"),
+	if out, err := exec.Command("go", "build", "-trimpath", "-o", o.binaryPath("egret-sandbox"),
 		"../../cmd/egret-sandbox").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -195,15 +195,15 @@ func nothingLeft(t *testing.T, l layout) {
 	if err != nil || len(groups) > 0 {
 		t.Errorf("control groups left: %v %v", groups, err)
 	}
-	processes, err := belonging(l, nil)
+	processes, err := sandboxProcesses(l, nil)
 	if err != nil || len(processes) > 0 {
 		t.Errorf("processes left: %v %v", processes, err)
 	}
-	if _, err := os.Stat(l.dir()); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(l.stateDir()); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("state folder left: %v", err)
 	}
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil || bytes.Contains(mounts, []byte(l.dir())) ||
+	if err != nil || bytes.Contains(mounts, []byte(l.stateDir())) ||
 		bytes.Contains(mounts, []byte(netnsDir+"/"+l.options.Name+"-")) {
 		t.Errorf("mounts left, %v:\n%s", err, mounts)
 	}

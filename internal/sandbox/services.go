@@ -71,7 +71,7 @@ func kubeletUnit(e endpoint) nodeinit.Unit {
 			"--kubeconfig=" + nodeEtc + "/kubelet.kubeconfig",
 			"--cert-dir=/var/lib/kubelet/pki",
 			"--hostname-override=" + e.name,
-			"--node-ip=" + joined(e.ips),
+			"--node-ip=" + joinTexts(e.ips),
 			"--v=1",
 		},
 		Needs: []string{nodeEtc + "/kubelet.kubeconfig", "/run/containerd/containerd.sock"},
@@ -103,8 +103,8 @@ const ovsNice = -10
 // ovsUnits are the switch and its database. The settings in it are those that ovn-controller must find when it first
 // looks: it makes br-int at once, with the kernel's datapath if not told otherwise. All others are the agent's.
 func ovsUnits(e endpoint, datapath string) []nodeinit.Unit {
-	conf := database("ovsdb-server", "/etc/openvswitch/conf.db", "/usr/share/openvswitch/vswitch.ovsschema", ovsSocket,
-		"--unixctl=/run/openvswitch/ovsdb-server.ctl", "--pidfile=/run/openvswitch/ovsdb-server.pid",
+	conf := databaseUnit("ovsdb-server", "/etc/openvswitch/conf.db", "/usr/share/openvswitch/vswitch.ovsschema",
+		ovsSocket, "--unixctl=/run/openvswitch/ovsdb-server.ctl", "--pidfile=/run/openvswitch/ovsdb-server.pid",
 		"--remote=db:Open_vSwitch,Open_vSwitch,manager_options")
 	conf.Nice = ovsNice
 	vswitchd := nodeinit.Unit{
@@ -123,9 +123,9 @@ func ovsUnits(e endpoint, datapath string) []nodeinit.Unit {
 // ovnUnits are the node's own zone: two databases, and the daemons between them and the switch.
 func ovnUnits() []nodeinit.Unit {
 	return []nodeinit.Unit{
-		database("ovsdb-nb", "/var/lib/ovn/ovnnb_db.db", "/usr/share/ovn/ovn-nb.ovsschema", nbSocket,
+		databaseUnit("ovsdb-nb", "/var/lib/ovn/ovnnb_db.db", "/usr/share/ovn/ovn-nb.ovsschema", nbSocket,
 			"--unixctl=/run/ovn/ovnnb_db.ctl", "--pidfile=/run/ovn/ovnnb_db.pid"),
-		database("ovsdb-sb", "/var/lib/ovn/ovnsb_db.db", "/usr/share/ovn/ovn-sb.ovsschema", sbSocket,
+		databaseUnit("ovsdb-sb", "/var/lib/ovn/ovnsb_db.db", "/usr/share/ovn/ovn-sb.ovsschema", sbSocket,
 			"--unixctl=/run/ovn/ovnsb_db.ctl", "--pidfile=/run/ovn/ovnsb_db.pid"),
 		{
 			Name: "ovn-northd",
@@ -141,8 +141,8 @@ func ovnUnits() []nodeinit.Unit {
 	}
 }
 
-// database is an ovsdb-server whose file is created at the node's first start.
-func database(name, file, schema, socket string, more ...string) nodeinit.Unit {
+// databaseUnit is an ovsdb-server whose file is created at the node's first start.
+func databaseUnit(name, file, schema, socket string, more ...string) nodeinit.Unit {
 	return nodeinit.Unit{
 		Name:   name,
 		Args:   append([]string{"/usr/sbin/ovsdb-server", file, "--remote=punix:" + socket}, more...),
@@ -182,7 +182,7 @@ func controllerUnit(l layout, e endpoint) nodeinit.Unit {
 
 // commonFlags are those of agents and controllers.
 func commonFlags(l layout) []string {
-	return []string{"--cluster-subnets", joined(l.pods), "--service-subnets", joined(l.service), "--config-file",
+	return []string{"--cluster-subnets", joinTexts(l.pods), "--service-subnets", joinTexts(l.service), "--config-file",
 		nodeEtc + "/" + configFile}
 }
 
@@ -199,14 +199,14 @@ func egretConfig(o Options) string {
 func imageFiles(o Options) []string {
 	var files []string
 	for _, ref := range image.All() {
-		if runs(o, ref) {
+		if runsImage(o, ref) {
 			files = append(files, filepath.Join(o.imageDir(), ref.File))
 		}
 	}
 	return files
 }
 
-func runs(o Options, ref image.Ref) bool {
+func runsImage(o Options, ref image.Ref) bool {
 	switch ref {
 	case image.Pause():
 		return true

@@ -13,18 +13,18 @@ import (
 
 // startInit starts a node's first process in the node's network namespace and fresh namespaces of all other kinds.
 func startInit(n node) (process, error) {
-	for _, dir := range []string{n.etc(), n.logs(), filepath.Join(n.disk(), "containerd"),
-		filepath.Join(n.disk(), "kubelet")} {
+	for _, dir := range []string{n.etcDir(), n.logDir(), filepath.Join(n.diskDir(), "containerd"),
+		filepath.Join(n.diskDir(), "kubelet")} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return process{}, err
 		}
 	}
-	cmd := exec.Command(n.layout.options.bin("egret-sandbox"), "init", n.specFile())
-	cmd.Env = n.environment()
+	cmd := exec.Command(n.layout.options.binaryPath("egret-sandbox"), "init", n.specFile())
+	cmd.Env = n.initEnv()
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC,
 	}
-	return startDaemon(n.netns, cmd, filepath.Join(n.dir(), "init.log"))
+	return startDaemon(n.netns, cmd, filepath.Join(n.stateDir(), "init.log"))
 }
 
 // startDaemon starts cmd in a network namespace, with its output appended to a file, so that it outlives this process.
@@ -50,7 +50,7 @@ func startDaemon(netns string, cmd *exec.Cmd, logFile string) (process, error) {
 	if err := InNetns(netns, cmd.Start); err != nil {
 		return process{}, fmt.Errorf("start %s: %w", filepath.Base(cmd.Path), err)
 	}
-	p, err := identify(cmd.Process.Pid)
+	p, err := identifyProcess(cmd.Process.Pid)
 	if err != nil {
 		return process{}, fmt.Errorf("%s ended at once, see %s: %w", filepath.Base(cmd.Path), logFile, err)
 	}

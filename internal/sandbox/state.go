@@ -40,7 +40,7 @@ func readState(l layout) (state, error) {
 	return s, nil
 }
 
-func (s state) write(l layout) error {
+func (s state) writeState(l layout) error {
 	s.BinDir, s.CacheDir = s.Options.BinDir, s.Options.CacheDir
 	content, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
@@ -55,11 +55,11 @@ func (s state) write(l layout) error {
 func lockState(ctx context.Context, l layout, create bool) (unlock func(), err error) {
 	for {
 		if create {
-			if err := os.MkdirAll(l.dir(), 0o755); err != nil {
+			if err := os.MkdirAll(l.stateDir(), 0o755); err != nil {
 				return nil, fmt.Errorf("make the state folder: %w", err)
 			}
 		}
-		f, err := os.Open(l.dir())
+		f, err := os.Open(l.stateDir())
 		if errors.Is(err, os.ErrNotExist) && !create {
 			return func() {}, nil
 		}
@@ -68,14 +68,14 @@ func lockState(ctx context.Context, l layout, create bool) (unlock func(), err e
 		}
 		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		// A down that held the lock has removed the folder: then this would be a lock on nothing.
-		if err == nil && sameFile(f, l.dir()) {
+		if err == nil && sameFile(f, l.stateDir()) {
 			return func() { f.Close() }, nil
 		}
 		f.Close()
 		if err != nil && !errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, fmt.Errorf("lock %s: %w", l.dir(), err)
+			return nil, fmt.Errorf("lock %s: %w", l.stateDir(), err)
 		}
-		if err := pause(ctx, pollInterval); err != nil {
+		if err := sleepUnlessDone(ctx, pollInterval); err != nil {
 			return nil, fmt.Errorf("another egret-sandbox command works on %s: %w", l.options.Name, err)
 		}
 	}
@@ -92,12 +92,12 @@ func sameFile(f *os.File, path string) bool {
 
 // emptyState removes all in the state folder, but not the folder, which holds the lock.
 func emptyState(l layout) error {
-	entries, err := os.ReadDir(l.dir())
+	entries, err := os.ReadDir(l.stateDir())
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
-		if err := os.RemoveAll(filepath.Join(l.dir(), e.Name())); err != nil {
+		if err := os.RemoveAll(filepath.Join(l.stateDir(), e.Name())); err != nil {
 			return fmt.Errorf("remove what a killed sandbox left: %w", err)
 		}
 	}
@@ -106,7 +106,7 @@ func emptyState(l layout) error {
 
 // removeState removes the state folder, and those above it that have become empty.
 func removeState(l layout) error {
-	if err := os.RemoveAll(l.dir()); err != nil {
+	if err := os.RemoveAll(l.stateDir()); err != nil {
 		return fmt.Errorf("remove the state folder: %w", err)
 	}
 	for _, dir := range []string{l.options.StateDir, filepath.Dir(l.options.StateDir)} {

@@ -33,21 +33,21 @@ func Up(ctx context.Context, o Options, out io.Writer) (*Cluster, error) {
 		return nil, err
 	}
 	defer unlock()
-	s, err := adopt(l, p)
+	s, err := adoptState(l, p)
 	if err != nil {
 		return nil, err
 	}
 	c := &Cluster{layout: l, state: s}
-	err = c.converge(ctx, p)
+	err = c.bringUp(ctx, p)
 	if err != nil && ctx.Err() != nil && !s.Complete {
-		p.say("interrupted: removing what was started")
-		return nil, errors.Join(err, remove(l))
+		p.printLine("interrupted: removing what was started")
+		return nil, errors.Join(err, removeSandbox(l))
 	}
 	if err != nil {
 		return nil, err
 	}
 	if !o.NoKubernetes {
-		p.say("sandbox %s is up: egret-sandbox%s kubectl get nodes", o.Name, nameFlag(o))
+		p.printLine("sandbox %s is up: egret-sandbox%s kubectl get nodes", o.Name, nameFlag(o))
 	}
 	return c, nil
 }
@@ -75,7 +75,7 @@ func checkMachine(o Options) error {
 		files = append(files, metalLBManifest)
 	}
 	for _, file := range files {
-		if _, err := os.Stat(o.bin(file)); err != nil {
+		if _, err := os.Stat(o.binaryPath(file)); err != nil {
 			return fmt.Errorf("%s is missing: run make build: %w", file, err)
 		}
 	}
@@ -84,7 +84,7 @@ func checkMachine(o Options) error {
 
 // ensureCache builds the root folder and the images if they are not there.
 func ensureCache(ctx context.Context, o Options, p *progress) error {
-	say := func(line string) { p.say("%s", line) }
+	say := func(line string) { p.printLine("%s", line) }
 	if err := rootfs.Ensure(ctx, o.rootDir(), say); err != nil {
 		return err
 	}
@@ -96,37 +96,37 @@ func ensureCache(ctx context.Context, o Options, p *progress) error {
 	return nil
 }
 
-// adopt reads the state of the sandbox that is there; without one, it clears what a killed sandbox may have left.
-func adopt(l layout, p *progress) (state, error) {
+// adoptState reads the state of the sandbox that is there; without one, it clears what a killed sandbox may have left.
+func adoptState(l layout, p *progress) (state, error) {
 	s, err := readState(l)
 	if errors.Is(err, errNone) {
 		if err := errors.Join(clearAway(l), emptyState(l)); err != nil {
 			return state{}, err
 		}
-		s = state{Options: l.options, Datapath: datapath()}
-		return s, s.write(l)
+		s = state{Options: l.options, Datapath: detectDatapath()}
+		return s, s.writeState(l)
 	}
 	if err != nil {
 		return state{}, err
 	}
-	if have, want := s.Options.wanted(), l.options.wanted(); have != want {
+	if have, want := s.Options.wantedText(), l.options.wantedText(); have != want {
 		return state{}, fmt.Errorf("sandbox %s is there with other options (%s, wanted %s): take it down first, or "+
 			"give another --name", l.options.Name, have, want)
 	}
-	p.say("sandbox %s is there: checking it", l.options.Name)
+	p.printLine("sandbox %s is there: checking it", l.options.Name)
 	s.Options = l.options
-	return s, s.write(l)
+	return s, s.writeState(l)
 }
 
-// wanted is the text of what a user can ask for.
-func (o Options) wanted() string {
+// wantedText is the text of what a user can ask for.
+func (o Options) wantedText() string {
 	return fmt.Sprintf("--nodes %d --external-hosts %d --gateway-mode %s --ip-family %s --cni %s "+
 		"--secondary-networks %d --metallb=%t, without Kubernetes: %t",
 		o.Nodes, o.ExternalHosts, o.GatewayMode, o.IPFamily, o.CNI, o.SecondaryNetworks, o.MetalLB, o.NoKubernetes)
 }
 
-// datapath is OVS' on this machine: the kernel's where its module loads.
-func datapath() string {
+// detectDatapath is OVS' on this machine: the kernel's where its module loads.
+func detectDatapath() string {
 	if _, err := os.Stat("/sys/module/openvswitch"); err == nil {
 		return "system"
 	}
@@ -136,22 +136,22 @@ func datapath() string {
 	return "netdev"
 }
 
-// converge brings everything up that is not, in the order of need.
-func (c *Cluster) converge(ctx context.Context, p *progress) error {
+// bringUp brings everything up that is not, in the order of need.
+func (c *Cluster) bringUp(ctx context.Context, p *progress) error {
 	if err := ensureFabric(c.layout); err != nil {
 		return fmt.Errorf("fabric: %w", err)
 	}
-	p.say("fabric: gateway %s", joined(c.layout.gateways()))
+	p.printLine("fabric: gateway %s", joinTexts(c.layout.gatewayAddresses()))
 	if err := c.startAll(ctx, p); err != nil {
 		return err
 	}
 	if !c.layout.options.NoKubernetes {
-		if err := c.configure(ctx, p); err != nil {
+		if err := c.configureNodes(ctx, p); err != nil {
 			return err
 		}
 	}
 	c.state.Complete = true
-	return c.state.write(c.layout)
+	return c.state.writeState(c.layout)
 }
 
 // startAll starts control plane, hosts and nodes, all at once.
@@ -161,16 +161,16 @@ func (c *Cluster) startAll(ctx context.Context, p *progress) error {
 	if !c.layout.options.NoKubernetes {
 		g.Go(func() error { return c.startControlPlane(ctx, p) })
 	}
-	for _, h := range c.layout.hosts() {
+	for _, h := range c.layout.hostEndpoints() {
 		g.Go(func() error {
 			if err := ensureHost(ctx, c.layout, h); err != nil {
 				return fmt.Errorf("external host %s: %w", h.name, err)
 			}
-			p.say("external host %s: %s%s", h.name, joined(h.ips), asRouter(c.layout, h))
+			p.printLine("external host %s: %s%s", h.name, joinTexts(h.ips), asRouter(c.layout, h))
 			return nil
 		})
 	}
-	for _, n := range c.nodes() {
+	for _, n := range c.allNodes() {
 		g.Go(func() error { return c.startNode(ctx, n, p) })
 	}
 	return g.Wait()
@@ -181,8 +181,8 @@ func (c *Cluster) sayMissing(p *progress) {
 		return
 	}
 	for _, program := range []string{"egret-node", "egret-controller", "egret-cni"} {
-		if _, err := os.Stat(c.layout.options.bin(program)); err != nil {
-			p.say("%s is missing and left out: run make build", program)
+		if _, err := os.Stat(c.layout.options.binaryPath(program)); err != nil {
+			p.printLine("%s is missing and left out: run make build", program)
 		}
 	}
 }
@@ -193,18 +193,18 @@ func (c *Cluster) startControlPlane(ctx context.Context, p *progress) error {
 		return fmt.Errorf("control plane: %w", err)
 	}
 	c.state.APIPort = port
-	if err := c.state.write(c.layout); err != nil {
+	if err := c.state.writeState(c.layout); err != nil {
 		return err
 	}
-	p.say("control plane started: %s", c.layout.apiURL())
+	p.printLine("control plane started: %s", c.layout.apiURL())
 	return nil
 }
 
 func (c *Cluster) startNode(ctx context.Context, n node, p *progress) error {
-	if n.on() {
-		renewed, err := n.renew(ctx)
+	if n.isOn() {
+		renewed, err := n.renewPrograms(ctx)
 		if len(renewed) > 0 {
-			p.say("node %s: new programs of %s", n.name, strings.Join(renewed, ", "))
+			p.printLine("node %s: new programs of %s", n.name, strings.Join(renewed, ", "))
 		}
 		return err
 	}
@@ -217,6 +217,6 @@ func (c *Cluster) startNode(ctx context.Context, n node, p *progress) error {
 	if err := n.powerOn(); err != nil {
 		return err
 	}
-	p.say("node %s started: %s", n.name, joined(n.ips))
+	p.printLine("node %s started: %s", n.name, joinTexts(n.ips))
 	return nil
 }

@@ -45,8 +45,8 @@ var settings = []setting{
 	{"ovnnorth", "cert-common-name", "nb-cert-common-name"},
 }
 
-// called is how a user finds a flag that may stand in the file.
-func called(flag string) string {
+// describeFlag is how a user finds a flag that may stand in the file.
+func describeFlag(flag string) string {
 	i := slices.IndexFunc(settings, func(s setting) bool { return s.flag == flag })
 	return fmt.Sprintf("--%s (%s in [%s])", flag, settings[i].key, settings[i].section)
 }
@@ -71,11 +71,11 @@ func fromFile(f *flag.FlagSet, path string) (ignored []string, err error) {
 		}
 		given[s.flag] = true
 	}
-	return unread(file), nil
+	return unreadLines(file), nil
 }
 
-// unread are the lines of a file that no setting is, as people find them.
-func unread(file *ini.File) []string {
+// unreadLines are the lines of a file that no setting is, as people find them.
+func unreadLines(file *ini.File) []string {
 	var out []string
 	for _, section := range file.Sections() {
 		for _, key := range section.KeyStrings() {

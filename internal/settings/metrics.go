@@ -45,7 +45,7 @@ func (m *Metrics) Check() error {
 	} {
 		if needed.given == "" {
 			return fmt.Errorf("TLS of the metrics lacks %s: give certificate and key, or none of the files",
-				called(needed.flag))
+				describeFlag(needed.flag))
 		}
 	}
 	return nil

@@ -88,7 +88,7 @@ func (r *Reachability) checkTLS() error {
 	var missing []string
 	for _, flag := range slices.Sorted(maps.Keys(given)) {
 		if given[flag] == "" {
-			missing = append(missing, called(flag))
+			missing = append(missing, describeFlag(flag))
 		}
 	}
 	if len(missing) == 0 || len(missing) == len(given) {

@@ -39,8 +39,9 @@ const (
 	few, fewText   = 3, "8 addresses"
 )
 
-// pair reads a range a family; flag has %s instead of v4 and v6.
-func pair(flag string, of [2]string, room int, roomText string, like []netip.Prefix) ([]netip.Prefix, error) {
+// parseFamilyPair reads a range a family; flag has %s instead of v4 and v6.
+func parseFamilyPair(flag string, of [2]string, room int, roomText string, like []netip.Prefix) ([]netip.Prefix,
+	error) {
 	var out []netip.Prefix
 	for i, text := range of {
 		name := "--" + fmt.Sprintf(flag, []string{"v4", "v6"}[i])
@@ -61,19 +62,19 @@ func pair(flag string, of [2]string, room int, roomText string, like []netip.Pre
 
 // Into writes all ranges into c, and refuses those that have addresses in common.
 func (s *Subnets) Into(c *world.Config) (err error) {
-	if c.JoinSubnets, err = pair("gateway-%s-join-subnet", s.join, many, manyText,
+	if c.JoinSubnets, err = parseFamilyPair("gateway-%s-join-subnet", s.join, many, manyText,
 		world.DefaultJoinSubnets()); err != nil {
 		return err
 	}
-	if c.TransitSubnets, err = pair("cluster-manager-%s-transit-subnet", s.transit, many, manyText,
+	if c.TransitSubnets, err = parseFamilyPair("cluster-manager-%s-transit-subnet", s.transit, many, manyText,
 		world.DefaultTransitSubnets()); err != nil {
 		return err
 	}
-	if c.MasqueradeSubnets, err = pair("gateway-%s-masquerade-subnet", s.masquerade, few, fewText,
+	if c.MasqueradeSubnets, err = parseFamilyPair("gateway-%s-masquerade-subnet", s.masquerade, few, fewText,
 		world.DefaultMasqueradeSubnets()); err != nil {
 		return err
 	}
-	if c.SlotSubnets, err = slots(s.slot); err != nil {
+	if c.SlotSubnets, err = parseSlotSubnets(s.slot); err != nil {
 		return err
 	}
 	if c.ClusterSubnets, err = world.ParseClusterSubnets(s.cluster); err != nil {
@@ -85,9 +86,9 @@ func (s *Subnets) Into(c *world.Config) (err error) {
 	return c.CheckSubnets()
 }
 
-func slots(of [2]string) ([]netip.Prefix, error) {
+func parseSlotSubnets(of [2]string) ([]netip.Prefix, error) {
 	const flag = "egressip-%s-slot-subnet"
-	out, err := pair(flag, of, many, manyText, world.DefaultSlotSubnets())
+	out, err := parseFamilyPair(flag, of, many, manyText, world.DefaultSlotSubnets())
 	for i, p := range out {
 		if err := world.CheckSlotSubnet(p); err != nil {
 			return nil, fmt.Errorf("--"+flag+" %w", []string{"v4", "v6"}[i], err)

@@ -13,8 +13,8 @@ import (
 // the ends of what it sends somewhere. With over it has done what comes after it, too.
 type action func(w *walker, rest []action, f flow) (ends []End, over bool)
 
-// actions splits an action list at the commas outside of parentheses.
-func actions(list string) []string {
+// splitActions splits an action list at the commas outside of parentheses.
+func splitActions(list string) []string {
 	var out []string
 	depth, start := 0, 0
 	for i, c := range list + "," {
@@ -35,28 +35,28 @@ func parseAction(text string) (action, error) {
 	args := strings.TrimSuffix(rest, ")")
 	switch {
 	case text == "drop", text == "dec_ttl": // a walk is shorter than the time to live
-		return pass, nil
+		return dropRest, nil
 	case text == "LOCAL":
-		return send(func(w walker) []End { return w.toLocal() }), nil
+		return sendTo(func(w walker) []End { return w.toLocal() }), nil
 	case text == "in_port":
-		return send(func(w walker) []End { return w.output(w.port) }), nil
+		return sendTo(func(w walker) []End { return w.outputPort(w.port) }), nil
 	case name == "resubmit":
 		return parseResubmit(args)
 	case name == "multipath":
 		return parseMultipath(args)
 	case name == "ct":
-		return parseCT(actions(args))
+		return parseCT(splitActions(args))
 	case name == "learn" && strings.HasPrefix(args, "table="): // the flow that it makes is not for this packet
-		return pass, nil
+		return dropRest, nil
 	case name == "check_pkt_larger" && strings.HasSuffix(rest, ")->reg0[0]"): // walked packets fit everywhere
 		return func(w *walker, _ []action, _ flow) ([]End, bool) { w.reg0 &^= 1; return nil, false }, nil
 	}
 	return parseSetting(text)
 }
 
-func pass(*walker, []action, flow) ([]End, bool) { return nil, false }
+func dropRest(*walker, []action, flow) ([]End, bool) { return nil, false }
 
-func send(to func(walker) []End) action {
+func sendTo(to func(walker) []End) action {
 	return func(w *walker, _ []action, _ flow) ([]End, bool) { return to(*w), false }
 }
 
@@ -65,9 +65,9 @@ func parseSetting(text string) (action, error) {
 	name, value, _ := strings.Cut(text, ":")
 	switch {
 	case name == "output" && strings.HasPrefix(value, "{"):
-		return send(func(w walker) []End { return w.output(value) }), nil
+		return sendTo(func(w walker) []End { return w.outputPort(value) }), nil
 	case name == "move" && strings.Contains(value, "->NXM_NX_XXREG3["): // which nothing matches
-		return pass, nil
+		return dropRest, nil
 	case name == "set_field" && strings.HasSuffix(value, "->reg1"):
 		n, err := strconv.ParseUint(strings.TrimSuffix(value, "->reg1"), 0, 32)
 		return func(w *walker, _ []action, _ flow) ([]End, bool) { w.reg1 = int(n); return nil, false }, err
@@ -88,7 +88,7 @@ func parseResubmit(args string) (action, error) {
 	if port != "" {
 		err = errUnknown
 	}
-	return send(func(w walker) []End { return w.table(n) }), err
+	return sendTo(func(w walker) []End { return w.walkTable(n) }), err
 }
 
 // parseMultipath reads "FIELDS,BASIS,modulo_n,N,ARG,NXM_NX_REG0[0..15]": the walk goes on with every number that may be
@@ -102,7 +102,7 @@ func parseMultipath(args string) (action, error) {
 	n, err := strconv.Atoi(a[3])
 	return func(w *walker, rest []action, f flow) (ends []End, over bool) {
 		for w.reg0 = 0; w.reg0 < n; w.reg0++ {
-			ends = append(ends, w.act(rest, f)...)
+			ends = append(ends, w.carryOut(rest, f)...)
 		}
 		return ends, true
 	}, err
@@ -117,7 +117,7 @@ type conntrack struct {
 func parseCT(args []string) (action, error) {
 	c := conntrack{table: -1}
 	for _, arg := range args {
-		if err := c.read(arg); err != nil {
+		if err := c.readArgument(arg); err != nil {
 			return nil, fmt.Errorf("%q: %w", arg, err)
 		}
 	}
@@ -129,15 +129,15 @@ func parseCT(args []string) (action, error) {
 			return nil, false
 		}
 		next := *w
-		if next.tracked = true; len(next.table(c.table)) == 0 {
-			return next.end(Dropped, untaken), false
+		if next.tracked = true; len(next.walkTable(c.table)) == 0 {
+			return next.endWith(Dropped, untaken), false
 		}
-		return next.table(c.table), false
+		return next.walkTable(c.table), false
 	}, nil
 }
 
-// read reads one argument. The mark that a connection is given is for its later packets, which are not walked.
-func (c *conntrack) read(arg string) (err error) {
+// readArgument reads one argument. The mark that a connection is given is for its later packets, which are not walked.
+func (c *conntrack) readArgument(arg string) (err error) {
 	name, value, _ := strings.Cut(arg, "=")
 	source, translates := strings.CutPrefix(arg, "nat(src=")
 	switch {

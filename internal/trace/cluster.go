@@ -40,7 +40,7 @@ func (r *Reader) Reread(former *Cluster, changed Network) (*Cluster, error) {
 	c := &Cluster{zones: map[string]*zone{}}
 	maps.Copy(c.zones, former.zones)
 	for _, node := range slices.Sorted(maps.Keys(changed)) {
-		z, err := r.zone(node, changed[node])
+		z, err := r.readZone(node, changed[node])
 		if err != nil {
 			return nil, fmt.Errorf("the plan of %s: %w", node, err)
 		}
@@ -58,7 +58,7 @@ type parsed[T any] struct {
 	err  error
 }
 
-func (m memory[T]) get(text string, parse func(string) (T, error)) (T, error) {
+func (m memory[T]) parseOnce(text string, parse func(string) (T, error)) (T, error) {
 	p, known := m[text]
 	if !known {
 		p.form, p.err = parse(text)

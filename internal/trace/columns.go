@@ -49,8 +49,8 @@ var knownColumns = map[string]map[string][]string{
 	"Encap":   {"type": {"geneve"}, "ip": nil, "chassis_name": nil, "options:csum": nil},
 }
 
-// understood says which column or option of a row the tracer does not know. Labels are external_ids.
-func understood(id plan.RowID, row plan.Row) error {
+// checkColumns says which column or option of a row the tracer does not know. Labels are external_ids.
+func checkColumns(id plan.RowID, row plan.Row) error {
 	known, is := knownColumns[id.Table]
 	if !is {
 		return fmt.Errorf("the tracer does not know the table %s", id.Table)
@@ -64,13 +64,13 @@ func understood(id plan.RowID, row plan.Row) error {
 			continue
 		}
 		if is || !isOptions(value) {
-			if err := allowed(known, col, fmt.Sprint(value)); err != nil {
+			if err := checkValue(known, col, fmt.Sprint(value)); err != nil {
 				return err
 			}
 			continue
 		}
 		for key, option := range value.(map[string]string) {
-			if err := allowed(known, col+":"+key, option); err != nil {
+			if err := checkValue(known, col+":"+key, option); err != nil {
 				return err
 			}
 		}
@@ -80,7 +80,7 @@ func understood(id plan.RowID, row plan.Row) error {
 
 func isOptions(value any) bool { _, is := value.(map[string]string); return is }
 
-func allowed(known map[string][]string, col, value string) error {
+func checkValue(known map[string][]string, col, value string) error {
 	values, is := known[col]
 	if !is || values != nil && !slices.Contains(values, value) {
 		return fmt.Errorf("the tracer does not know %s=%s", col, value)
@@ -94,23 +94,23 @@ type cells struct {
 	err  error
 }
 
-func (c *cells) text(col string) string {
+func (c *cells) textOf(col string) string {
 	s, _ := c.cols[col].(string)
 	return s
 }
 
-func (c *cells) list(col string) []string {
+func (c *cells) listOf(col string) []string {
 	l, _ := c.cols[col].([]string)
 	return l
 }
 
-func (c *cells) options(col string) map[string]string {
+func (c *cells) optionsOf(col string) map[string]string {
 	m, _ := c.cols[col].(map[string]string)
 	return m
 }
 
-// groups are the names of the load balancer groups that a router or a switch refers to.
-func (c *cells) groups() []string {
+// balancerGroups are the names of the load balancer groups that a router or a switch refers to.
+func (c *cells) balancerGroups() []string {
 	var out []string
 	ids, _ := c.cols["load_balancer_group"].([]plan.RowID)
 	for _, id := range ids {
@@ -119,58 +119,58 @@ func (c *cells) groups() []string {
 	return out
 }
 
-func (c *cells) priority() int {
+func (c *cells) rowPriority() int {
 	n, _ := c.cols["priority"].(int)
 	return n
 }
 
-// mark returns the packet mark of an option, 0 without one.
-func (c *cells) mark(col, key string) int {
-	text := c.options(col)[key]
+// packetMark returns the packet mark of an option, 0 without one.
+func (c *cells) packetMark(col, key string) int {
+	text := c.optionsOf(col)[key]
 	if text == "" {
 		return 0
 	}
 	n, err := strconv.Atoi(text)
-	c.note(err, "%s:%s=%s", col, key, text)
+	c.noteError(err, "%s:%s=%s", col, key, text)
 	return n
 }
 
-func (c *cells) addr(text string) netip.Addr {
+func (c *cells) parseAddr(text string) netip.Addr {
 	a, err := netip.ParseAddr(text)
-	c.note(err, "address %q", text)
+	c.noteError(err, "address %q", text)
 	return a
 }
 
-func (c *cells) prefix(text string) netip.Prefix {
+func (c *cells) parsePrefix(text string) netip.Prefix {
 	p, err := netip.ParsePrefix(text)
-	c.note(err, "prefix %q", text)
+	c.noteError(err, "prefix %q", text)
 	return p
 }
 
 func (c *cells) addrPort(text string) netip.AddrPort {
 	a, err := netip.ParseAddrPort(text)
-	c.note(err, "address and port %q", text)
+	c.noteError(err, "address and port %q", text)
 	return a
 }
 
-// addresses reads a column of switch ports: "0a:58:… 10.244.1.5 fd00::5", or a word for all that is dynamic.
-func (c *cells) addresses(col string) []netip.Addr {
+// portAddresses reads a column of switch ports: "0a:58:… 10.244.1.5 fd00::5", or a word for all that is dynamic.
+func (c *cells) portAddresses(col string) []netip.Addr {
 	var out []netip.Addr
-	for _, entry := range c.list(col) {
+	for _, entry := range c.listOf(col) {
 		if entry == "router" || entry == "unknown" {
 			continue
 		}
 		words := strings.Fields(entry)
 		for _, word := range words[min(1, len(words)):] {
 			p, err := parsePrefix(word) // a port of the transit switch has prefixes
-			c.note(err, "address %q", word)
+			c.noteError(err, "address %q", word)
 			out = append(out, p.Addr())
 		}
 	}
 	return out
 }
 
-func (c *cells) note(err error, format string, args ...any) {
+func (c *cells) noteError(err error, format string, args ...any) {
 	if err != nil && c.err == nil {
 		c.err = fmt.Errorf("the tracer cannot read "+format, args...)
 	}

@@ -76,7 +76,7 @@ type addressSet struct {
 	prefixes []netip.Prefix
 }
 
-func (s *addressSet) add(text string) error {
+func (s *addressSet) addMember(text string) error {
 	p, err := parsePrefix(text)
 	switch {
 	case err != nil:
@@ -89,7 +89,7 @@ func (s *addressSet) add(text string) error {
 	return nil
 }
 
-func (s *addressSet) has(a netip.Addr) bool {
+func (s *addressSet) hasAddr(a netip.Addr) bool {
 	if s.addrs[a] {
 		return true
 	}
@@ -109,7 +109,7 @@ func (z *zone) addSets(s *plan.State) error {
 		if set == nil {
 			continue
 		}
-		if err := set.add(e.Addr); err != nil {
+		if err := set.addMember(e.Addr); err != nil {
 			return fmt.Errorf("set %s: %w", e.Set, err)
 		}
 	}

@@ -34,7 +34,7 @@ func parseFlow(text string) (flow, error) {
 		}
 		f.terms = append(f.terms, parsed)
 	}
-	for _, a := range actions(list) {
+	for _, a := range splitActions(list) {
 		parsed, err := parseAction(a)
 		if err != nil {
 			return f, fmt.Errorf("the tracer does not know the action %q of %q: %w", a, list, err)
@@ -44,7 +44,7 @@ func parseFlow(text string) (flow, error) {
 	return f, nil
 }
 
-func (f flow) holds(w walker) bool {
+func (f flow) matchesPacket(w walker) bool {
 	return !slices.ContainsFunc(f.terms, func(t term) bool { return !t(w) })
 }
 
@@ -127,13 +127,13 @@ func parseNumberTerm(key, value string) (term, error) {
 		"reg0":      func(w walker) int { return w.reg0 },
 		"reg1":      func(w walker) int { return w.reg1 },
 		"pkt_mark":  func(w walker) int { return w.mark },
-		"icmp_type": func(w walker) int { return w.p.echo() },
+		"icmp_type": func(w walker) int { return w.p.echoType() },
 	}[key]
 	return func(w walker) bool { return of(w) == int(n) }, err
 }
 
-// echo is the ICMP type of a walked packet: an echo request, or the reply to one (RFC 792, RFC 4443).
-func (p Packet) echo() int {
+// echoType is the ICMP type of a walked packet: an echo request, or the reply to one (RFC 792, RFC 4443).
+func (p Packet) echoType() int {
 	switch {
 	case p.Src.Is4() && p.Reply:
 		return 0
@@ -159,13 +159,13 @@ func parseState(text string) (term, error) {
 		return nil, errUnknown
 	}
 	return func(w walker) bool {
-		has := w.states()
+		has := w.conntrackStates()
 		return !slices.ContainsFunc(want, func(s string) bool { return has[s[1:]] != (s[0] == '+') })
 	}, nil
 }
 
-// states is what conntrack has said of the packet on the gateway bridge.
-func (w walker) states() map[string]bool {
+// conntrackStates is what conntrack has said of the packet on the gateway bridge.
+func (w walker) conntrackStates() map[string]bool {
 	if !w.tracked {
 		return nil
 	}
@@ -177,7 +177,7 @@ func (r *Reader) indexFlows(z *zone) error {
 	var failed []error
 	uplinks := map[string]bool{}
 	for k, list := range z.state.Flows.Rows() {
-		f, err := r.flows.get(k.Match+"\n"+list, parseFlow)
+		f, err := r.flows.parseOnce(k.Match+"\n"+list, parseFlow)
 		if port := inPort(k.Match); isUplink(port) {
 			z.uplink, z.bridge = port, k.Bridge
 			uplinks[port] = true
@@ -193,10 +193,10 @@ func (r *Reader) indexFlows(z *zone) error {
 	}
 	for _, flows := range z.flows {
 		slices.SortFunc(flows, func(a, b flow) int {
-			return either(b.priority-a.priority, strings.Compare(a.match, b.match))
+			return firstNonZero(b.priority-a.priority, strings.Compare(a.match, b.match))
 		})
 	}
-	return first(failed)
+	return firstByText(failed)
 }
 
 // isUplink says of a port that is neither the host's nor a network's.

@@ -37,9 +37,9 @@ func parseMatch(text string) (match, error) {
 	if strings.Join(strings.Fields(strings.Join(p.tokens, "")), "") != strings.Join(strings.Fields(text), "") {
 		return match{}, fmt.Errorf("the tracer cannot read the match %q", text)
 	}
-	holds, err := p.or()
-	if err == nil && p.peek() != "" {
-		err = fmt.Errorf("unexpected %q", p.peek())
+	holds, err := p.parseOr()
+	if err == nil && p.peekToken() != "" {
+		err = fmt.Errorf("unexpected %q", p.peekToken())
 	}
 	if err != nil {
 		return match{}, fmt.Errorf("the tracer does not understand the match %q: %w", text, err)
@@ -51,39 +51,39 @@ type parser struct{ tokens, sets []string }
 
 var token = regexp.MustCompile(`\|\||&&|==|!=|[(){},!]|"[^"]*"|[^\s(){},!=&|"]+`)
 
-func (p *parser) peek() string {
+func (p *parser) peekToken() string {
 	if len(p.tokens) == 0 {
 		return ""
 	}
 	return p.tokens[0]
 }
 
-func (p *parser) next() string {
-	t := p.peek()
+func (p *parser) nextToken() string {
+	t := p.peekToken()
 	if t != "" {
 		p.tokens = p.tokens[1:]
 	}
 	return t
 }
 
-func (p *parser) or() (predicate, error) {
-	return p.chain("||", p.and, func(a, b predicate) predicate {
+func (p *parser) parseOr() (predicate, error) {
+	return p.parseChain("||", p.parseAnd, func(a, b predicate) predicate {
 		return func(e env) bool { return a(e) || b(e) }
 	})
 }
 
-func (p *parser) and() (predicate, error) {
-	return p.chain("&&", p.unary, func(a, b predicate) predicate {
+func (p *parser) parseAnd() (predicate, error) {
+	return p.parseChain("&&", p.parseUnary, func(a, b predicate) predicate {
 		return func(e env) bool { return a(e) && b(e) }
 	})
 }
 
-func (p *parser) chain(
+func (p *parser) parseChain(
 	op string, operand func() (predicate, error), join func(a, b predicate) predicate,
 ) (predicate, error) {
 	v, err := operand()
-	for err == nil && p.peek() == op {
-		p.next()
+	for err == nil && p.peekToken() == op {
+		p.nextToken()
 		var r predicate
 		if r, err = operand(); err == nil {
 			v = join(v, r)
@@ -92,26 +92,26 @@ func (p *parser) chain(
 	return v, err
 }
 
-func (p *parser) unary() (predicate, error) {
-	switch p.peek() {
+func (p *parser) parseUnary() (predicate, error) {
+	switch p.peekToken() {
 	case "!":
-		p.next()
-		v, err := p.unary()
+		p.nextToken()
+		v, err := p.parseUnary()
 		return func(e env) bool { return !v(e) }, err
 	case "(":
-		p.next()
-		v, err := p.or()
-		if err == nil && p.next() != ")" {
+		p.nextToken()
+		v, err := p.parseOr()
+		if err == nil && p.nextToken() != ")" {
 			err = fmt.Errorf("missing )")
 		}
 		return v, err
 	}
-	return p.comparison()
+	return p.parseComparison()
 }
 
-// comparison reads a field that is true or false by itself, or FIELD == CONSTANT, FIELD != { CONSTANT, … }.
-func (p *parser) comparison() (predicate, error) {
-	name := p.next()
+// parseComparison reads a field that is true or false by itself, or FIELD == CONSTANT, FIELD != { CONSTANT, … }.
+func (p *parser) parseComparison() (predicate, error) {
+	name := p.nextToken()
 	f, is := fieldOf(name)
 	switch {
 	case !is:
@@ -119,27 +119,27 @@ func (p *parser) comparison() (predicate, error) {
 	case f.truth != nil:
 		return f.truth, nil
 	}
-	op := p.next()
+	op := p.nextToken()
 	if op != "==" && op != "!=" {
 		return nil, fmt.Errorf("unknown operator %q after %s", op, name)
 	}
-	in, err := p.constants(f)
+	in, err := p.parseConstants(f)
 	// A field that the packet has not (ip6.src of an IPv4 packet) makes the whole comparison false, negated or not.
 	return func(e env) bool { return f.has(e) && in(e) == (op == "==") }, err
 }
 
-// constants reads the right side of a comparison.
-func (p *parser) constants(f field) (predicate, error) {
-	t := p.next()
+// parseConstants reads the right side of a comparison.
+func (p *parser) parseConstants(f field) (predicate, error) {
+	t := p.nextToken()
 	if t != "{" {
-		return p.constant(f, t)
+		return p.parseConstant(f, t)
 	}
 	var all []predicate
-	for t = p.next(); t != "}"; t = p.next() {
+	for t = p.nextToken(); t != "}"; t = p.nextToken() {
 		if t == "," && len(all) > 0 {
 			continue
 		}
-		one, err := p.constant(f, t)
+		one, err := p.parseConstant(f, t)
 		if err != nil {
 			return nil, err
 		}
@@ -155,8 +155,8 @@ func (p *parser) constants(f field) (predicate, error) {
 	}, nil
 }
 
-// constant reads a number, a string, an address, a prefix, or $SET, as the field has it.
-func (p *parser) constant(f field, text string) (predicate, error) {
+// parseConstant reads a number, a string, an address, a prefix, or $SET, as the field has it.
+func (p *parser) parseConstant(f field, text string) (predicate, error) {
 	set, isSet := strings.CutPrefix(text, "$")
 	switch {
 	case f.text != nil:
@@ -167,7 +167,7 @@ func (p *parser) constant(f field, text string) (predicate, error) {
 		return func(e env) bool { return f.number(e) == int(n) }, err
 	case isSet:
 		p.sets = append(p.sets, set)
-		return func(e env) bool { return e.sets[set].has(f.addr(e)) }, nil
+		return func(e env) bool { return e.sets[set].hasAddr(f.addr(e)) }, nil
 	}
 	within, err := parsePrefix(text)
 	return func(e env) bool { return within.Contains(f.addr(e)) }, err

@@ -41,7 +41,7 @@ func (r *Reader) indexNFT(z *zone) error {
 		z.chains[id] = &chain{id: id, spec: spec}
 	}
 	for id, text := range z.state.NFTRules.Rows() {
-		parsed, err := r.rules.get(text, parseRule)
+		parsed, err := r.rules.parseOnce(text, parseRule)
 		if err == nil {
 			err = z.addRule(id, parsed)
 		}
@@ -51,11 +51,11 @@ func (r *Reader) indexNFT(z *zone) error {
 	}
 	for id, c := range z.chains {
 		slices.SortFunc(c.rules, func(a, b rule) int { return strings.Compare(a.name, b.name) })
-		if err := z.attach(c); err != nil {
+		if err := z.attachChain(c); err != nil {
 			failed = append(failed, fmt.Errorf("nft chain %s%s: %w", id, c.spec, err))
 		}
 	}
-	return first(append(failed, z.sortHooks()))
+	return firstByText(append(failed, z.sortHooks()))
 }
 
 // addRule files a rule, if what it names is there: the kernel takes no other.
@@ -88,8 +88,8 @@ var (
 	priorities = map[string]int{"raw": -300, "mangle": -150, "dstnat": -100, "filter": 0, "security": 50, "srcnat": 100}
 )
 
-// attach puts a base chain to its hook. A regular chain has none.
-func (z *zone) attach(c *chain) error {
+// attachChain puts a base chain to its hook. A regular chain has none.
+func (z *zone) attachChain(c *chain) error {
 	s := c.spec
 	if s == (plan.NFTChainSpec{}) {
 		return nil
@@ -153,7 +153,7 @@ func (z *zone) sortHooks() error {
 			}
 		}
 	}
-	return first(failed)
+	return firstByText(failed)
 }
 
 // nftSet is a set or a map.
@@ -177,7 +177,7 @@ func (z *zone) indexSets() error {
 			failed = append(failed, fmt.Errorf("nft elem %s %s: %w", e.Set, e.Key, err))
 		}
 	}
-	return first(failed)
+	return firstByText(failed)
 }
 
 // parseTarget reads what maps lead to: "ADDRESS . PORT".
@@ -188,8 +188,8 @@ func parseTarget(text string) (netip.AddrPort, error) {
 	return netip.AddrPortFrom(a, uint16(n)), cmp.Or(err, bad)
 }
 
-// find is the values of a key's parts: several where one of the parts is drawn, which is "" then.
-func (s *nftSet) find(parts []string) []string {
+// findValues is the values of a key's parts: several where one of the parts is drawn, which is "" then.
+func (s *nftSet) findValues(parts []string) []string {
 	if !slices.Contains(parts, "") {
 		if value, is := s.values[strings.Join(parts, " . ")]; is {
 			return []string{value}
@@ -200,15 +200,15 @@ func (s *nftSet) find(parts []string) []string {
 	}
 	var found []string
 	for key, value := range s.values {
-		if slices.EqualFunc(strings.Split(key, " . "), parts, includes) {
+		if slices.EqualFunc(strings.Split(key, " . "), parts, includesValue) {
 			found = append(found, value)
 		}
 	}
 	return found
 }
 
-// includes says whether one part of an element, which may be a prefix or a range, has a value.
-func includes(part, value string) bool {
+// includesValue says whether one part of an element, which may be a prefix or a range, has a value.
+func includesValue(part, value string) bool {
 	if value == "" || part == value {
 		return true
 	}

@@ -21,7 +21,7 @@ type Packet struct {
 	Network plan.Names
 }
 
-func (p Packet) names() plan.Names {
+func (p Packet) networkNames() plan.Names {
 	if p.Network == (plan.Names{}) {
 		return plan.DefaultNames()
 	}
@@ -95,12 +95,12 @@ type walker struct {
 // maxHops is more than any way through the zones has; a longer one is a loop.
 const maxHops = 32
 
-func (w walker) step(format string, args ...any) walker {
+func (w walker) addStep(format string, args ...any) walker {
 	w.steps = append(w.steps[:len(w.steps):len(w.steps)], w.node+": "+fmt.Sprintf(format, args...))
 	return w
 }
 
-func (w walker) end(k Kind, why string, args ...any) []End {
+func (w walker) endWith(k Kind, why string, args ...any) []End {
 	return []End{{Kind: k, Node: w.node, Src: w.p.Src, Dst: w.p.Dst, Why: fmt.Sprintf(why, args...), Steps: w.steps}}
 }
 

@@ -46,8 +46,8 @@ type ruleParser struct {
 func parseRule(text string) (rule, error) {
 	p := &ruleParser{words: strings.Fields(text), rule: rule{text: text}}
 	for len(p.words) > 0 {
-		at := p.peek()
-		s, err := p.statement()
+		at := p.peekWord()
+		s, err := p.parseStatement()
 		if err != nil {
 			return rule{}, fmt.Errorf("the tracer does not understand %q: %w", at, err)
 		}
@@ -56,23 +56,23 @@ func parseRule(text string) (rule, error) {
 	return p.rule, nil
 }
 
-func (p *ruleParser) peek() string {
+func (p *ruleParser) peekWord() string {
 	if len(p.words) == 0 {
 		return ""
 	}
 	return p.words[0]
 }
 
-func (p *ruleParser) next() string {
-	w := p.peek()
+func (p *ruleParser) nextWord() string {
+	w := p.peekWord()
 	if w != "" {
 		p.words = p.words[1:]
 	}
 	return w
 }
 
-// take takes these words, if they are next.
-func (p *ruleParser) take(text string) bool {
+// takeWords takes these words, if they are next.
+func (p *ruleParser) takeWords(text string) bool {
 	words := strings.Fields(text)
 	if len(p.words) < len(words) || !slices.Equal(p.words[:len(words)], words) {
 		return false
@@ -81,60 +81,60 @@ func (p *ruleParser) take(text string) bool {
 	return true
 }
 
-func says(v verdict) statement { return func(*walker) verdict { return v } }
+func constVerdict(v verdict) statement { return func(*walker) verdict { return v } }
 
-func (p *ruleParser) statement() (statement, error) {
+func (p *ruleParser) parseStatement() (statement, error) {
 	switch {
-	case p.take("counter"):
-		return says(verdict{}), nil
-	case p.take("accept"):
-		return says(verdict{kind: accept}), nil
-	case p.take("drop"):
-		return says(verdict{kind: drop, why: "host rule " + p.rule.text}), nil
-	case p.take("reject with tcp reset"), p.take("reject"):
-		return says(verdict{kind: drop, why: "rejected: host rule " + p.rule.text}), nil
-	case p.take("return"):
-		return says(verdict{kind: leave}), nil
-	case p.take("jump"):
+	case p.takeWords("counter"):
+		return constVerdict(verdict{}), nil
+	case p.takeWords("accept"):
+		return constVerdict(verdict{kind: accept}), nil
+	case p.takeWords("drop"):
+		return constVerdict(verdict{kind: drop, why: "host rule " + p.rule.text}), nil
+	case p.takeWords("reject with tcp reset"), p.takeWords("reject"):
+		return constVerdict(verdict{kind: drop, why: "rejected: host rule " + p.rule.text}), nil
+	case p.takeWords("return"):
+		return constVerdict(verdict{kind: leave}), nil
+	case p.takeWords("jump"):
 		return p.toChain(jump)
-	case p.take("goto"):
+	case p.takeWords("goto"):
 		return p.toChain(goTo)
 	}
-	return p.changing()
+	return p.parseChange()
 }
 
 func (p *ruleParser) toChain(kind verdictKind) (statement, error) {
-	name := p.next()
+	name := p.nextWord()
 	p.rule.chains = append(p.rule.chains, name)
-	return says(verdict{kind: kind, chain: name}), nil
+	return constVerdict(verdict{kind: kind, chain: name}), nil
 }
 
-// changing reads statements that change the packet or its connection.
-func (p *ruleParser) changing() (statement, error) {
+// parseChange reads statements that change the packet or its connection.
+func (p *ruleParser) parseChange() (statement, error) {
 	switch {
-	case p.take("masquerade to :" + plan.PodPorts), p.take("masquerade"):
+	case p.takeWords("masquerade to :" + plan.PodPorts), p.takeWords("masquerade"):
 		return func(w *walker) verdict { w.p.Src = w.linkAddress(); return verdict{kind: source} }, nil
-	case p.take("snat ip to ip daddr"), p.take("snat ip6 to ip6 daddr"):
+	case p.takeWords("snat ip to ip daddr"), p.takeWords("snat ip6 to ip6 daddr"):
 		return func(w *walker) verdict { w.p.Src = w.p.Dst; return verdict{kind: source} }, nil
-	case p.take("snat ip to"), p.take("snat ip6 to"):
-		to, err := netip.ParseAddr(p.next())
+	case p.takeWords("snat ip to"), p.takeWords("snat ip6 to"):
+		to, err := netip.ParseAddr(p.nextWord())
 		return func(w *walker) verdict { w.p.Src = to; return verdict{kind: source} }, err
-	case p.take("dnat ip to"), p.take("dnat ip6 to"):
-		return p.destination()
-	case p.take("meta mark set ct mark"):
+	case p.takeWords("dnat ip to"), p.takeWords("dnat ip6 to"):
+		return p.parseMapLookup()
+	case p.takeWords("meta mark set ct mark"):
 		return func(w *walker) verdict { w.mark = w.ctMark; return verdict{kind: change} }, nil
-	case p.take("ct mark set meta mark"):
+	case p.takeWords("ct mark set meta mark"):
 		return func(w *walker) verdict { w.ctMark = w.mark; return verdict{kind: change} }, nil
-	case p.take("meta mark set"):
-		n, err := strconv.ParseUint(p.next(), 0, 32)
+	case p.takeWords("meta mark set"):
+		n, err := strconv.ParseUint(p.nextWord(), 0, 32)
 		return func(w *walker) verdict { w.mark = int(n); return verdict{kind: change} }, err
 	}
-	return p.condition()
+	return p.parseCondition()
 }
 
-// destination reads "KEY map @MAP". A key that the map does not have is a condition that does not hold.
-func (p *ruleParser) destination() (statement, error) {
-	key, err := p.selectors()
+// parseMapLookup reads "KEY map @MAP". A key that the map does not have is a condition that does not hold.
+func (p *ruleParser) parseMapLookup() (statement, error) {
+	key, err := p.parseSelectors()
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +146,7 @@ func (p *ruleParser) destination() (statement, error) {
 	p.rule.sets = append(p.rule.sets, name)
 	return func(w *walker) verdict {
 		var to []netip.AddrPort
-		for _, value := range key.found(*w, name) {
+		for _, value := range key.findIn(*w, name) {
 			t, _ := parseTarget(value) // it was read before
 			to = append(to, t)
 		}

@@ -7,30 +7,30 @@ import (
 
 // Walk sends a packet from the pod that has its source address. Every end it may come to is listed.
 func (c *Cluster) Walk(p Packet) []End {
-	w := c.start(p)
+	w := c.startWalk(p)
 	for _, name := range w.nodes {
 		if port, ok := w.zones[name].podPort(w.names.NodeSwitch(name), p.Src); ok {
 			w.node, w.inport = name, port.name
 			if port.secured != nil && !slices.Contains(port.secured, p.Src) {
-				return w.end(Dropped, "port security of %s", port.name)
+				return w.endWith(Dropped, "port security of %s", port.name)
 			}
-			return w.step("from %s", port.name).nodeSwitch()
+			return w.addStep("from %s", port.name).nodeSwitch()
 		}
 	}
-	return w.end(Dropped, "no node has a pod with address %s", p.Src)
+	return w.endWith(Dropped, "no node has a pod with address %s", p.Src)
 }
 
 // Arrive sends a packet from outside to a node, over its uplink.
 func (c *Cluster) Arrive(node string, p Packet) []End {
-	w := c.start(p)
-	if w.node = node; w.zone() == nil {
-		return w.end(Dropped, "no node %s", node)
+	w := c.startWalk(p)
+	if w.node = node; w.ownZone() == nil {
+		return w.endWith(Dropped, "no node %s", node)
 	}
-	return w.step("from outside").enter()
+	return w.addStep("from outside").enterNode()
 }
 
-func (c *Cluster) start(p Packet) walker {
-	return walker{Cluster: c, names: p.names(), p: p}
+func (c *Cluster) startWalk(p Packet) walker {
+	return walker{Cluster: c, names: p.networkNames(), p: p}
 }
 
 // podPort is the port of a switch that has an address.
@@ -45,156 +45,156 @@ func (z *zone) podPort(sw string, a netip.Addr) (switchPort, bool) {
 	return switchPort{}, false
 }
 
-func (w walker) zone() *zone { return w.zones[w.node] }
+func (w walker) ownZone() *zone { return w.zones[w.node] }
 
 // nodeSwitch drops what it must, marks replies, balances Services, and hands over to the port or to the router.
 func (w walker) nodeSwitch() []End {
-	sw := w.zone().switches[w.names.NodeSwitch(w.node)]
+	sw := w.ownZone().switches[w.names.NodeSwitch(w.node)]
 	if sw == nil {
-		return w.end(Dropped, "no switch %s", w.names.NodeSwitch(w.node))
+		return w.endWith(Dropped, "no switch %s", w.names.NodeSwitch(w.node))
 	}
 	w, refused := w.enterSwitch(sw, true)
 	if refused != nil {
 		return refused
 	}
-	return w.balanced(sw.groups, walker.switched)
+	return w.balanceGroups(sw.groups, walker.leaveSwitch)
 }
 
-// switched is what the node switch does with a packet after it has balanced.
-func (w walker) switched() []End {
-	if refused := w.refuse(w.zone().switches[w.names.NodeSwitch(w.node)], true, true); refused != nil {
+// leaveSwitch is what the node switch does with a packet after it has balanced.
+func (w walker) leaveSwitch() []End {
+	if refused := w.applyACLs(w.ownZone().switches[w.names.NodeSwitch(w.node)], true, true); refused != nil {
 		return refused
 	}
-	if port, ok := w.zone().podPort(w.names.NodeSwitch(w.node), w.p.Dst); ok {
-		return w.deliver(port)
+	if port, ok := w.ownZone().podPort(w.names.NodeSwitch(w.node), w.p.Dst); ok {
+		return w.deliverToPort(port)
 	}
-	return w.route(w.names.ClusterRouter(), w.names.RouterToNodeSwitch(w.node))
+	return w.enterRouter(w.names.ClusterRouter(), w.names.RouterToNodeSwitch(w.node))
 }
 
 // enterSwitch is the ACLs and the QoS rows of a switch, for what comes in by a port of it. Packets from a router are
 // not given to conntrack, nor balanced.
 func (w walker) enterSwitch(sw *lswitch, tracked bool) (out walker, refused []End) {
-	if refused := w.refuse(sw, tracked, false); refused != nil {
+	if refused := w.applyACLs(sw, tracked, false); refused != nil {
 		return w, refused
 	}
 	for _, q := range sw.qos {
-		if w.matches(q.match, w.inport, tracked) {
+		if w.matchHolds(q.match, w.inport, tracked) {
 			w.mark = q.mark
-			return w.step("QoS %s marks %d", q.id, w.mark), nil
+			return w.addStep("QoS %s marks %d", q.id, w.mark), nil
 		}
 	}
 	return w, nil
 }
 
-// refuse is the ACLs of a switch before it balances, or those after that.
-func (w walker) refuse(sw *lswitch, tracked, late bool) []End {
+// applyACLs is the ACLs of a switch before it balances, or those after that.
+func (w walker) applyACLs(sw *lswitch, tracked, late bool) []End {
 	for _, a := range sw.acls {
-		if a.isLate != late || !w.matches(a.match, w.inport, tracked) {
+		if a.isLate != late || !w.matchHolds(a.match, w.inport, tracked) {
 			continue
 		}
 		if a.rejects {
-			return w.end(Dropped, "rejected: ACL %s", a.id)
+			return w.endWith(Dropped, "rejected: ACL %s", a.id)
 		}
-		return w.end(Dropped, "ACL %s", a.id)
+		return w.endWith(Dropped, "ACL %s", a.id)
 	}
 	return nil
 }
 
-func (w walker) matches(m match, inport string, tracked bool) bool {
-	return m.holds(env{w.p, inport, w.outport, w.mark, tracked, w.forced, w.zone().sets})
+func (w walker) matchHolds(m match, inport string, tracked bool) bool {
+	return m.holds(env{w.p, inport, w.outport, w.mark, tracked, w.forced, w.ownZone().sets})
 }
 
 // fromRouter is a packet that a router gives to the node switch, for one of its ports.
 func (w walker) fromRouter(port switchPort) []End {
 	w.inport = w.names.NodeSwitchToRouter(w.node)
-	if sw := w.zone().switches[port.sw]; sw != nil {
+	if sw := w.ownZone().switches[port.sw]; sw != nil {
 		next, refused := w.enterSwitch(sw, false)
 		if refused == nil {
-			refused = next.refuse(sw, false, true)
+			refused = next.applyACLs(sw, false, true)
 		}
 		if refused != nil {
 			return refused
 		}
 		w = next
 	}
-	return w.deliver(port)
+	return w.deliverToPort(port)
 }
 
-// deliver hands the packet to a pod, or to the host where the port is its management port.
-func (w walker) deliver(port switchPort) []End {
+// deliverToPort hands the packet to a pod, or to the host where the port is its management port.
+func (w walker) deliverToPort(port switchPort) []End {
 	if port.name == w.names.HostPort(w.node) {
 		w.iif = w.names.ManagementPort()
-		return w.step("to the management port").host()
+		return w.addStep("to the management port").enterHost()
 	}
-	return w.end(ToPod, "%s", port.name)
+	return w.endWith(ToPod, "%s", port.name)
 }
 
-// route is a logical router: first a route must match, then the policies may send the packet elsewhere.
-func (w walker) route(name, inport string) []End {
+// enterRouter is a logical router: first a route must match, then the policies may send the packet elsewhere.
+func (w walker) enterRouter(name, inport string) []End {
 	if w.hops++; w.hops > maxHops {
-		return w.end(Dropped, "a loop")
+		return w.endWith(Dropped, "a loop")
 	}
-	r := w.zone().routers[name]
+	r := w.ownZone().routers[name]
 	switch {
 	case r == nil:
-		return w.end(Dropped, "no router %s", name)
+		return w.endWith(Dropped, "no router %s", name)
 	case name == w.names.GatewayRouter(w.node):
 		w.balancer = nil // the switch's part does not matter any more
-		return w.balanced(r.groups, func(w walker) []End {
+		return w.balanceGroups(r.groups, func(w walker) []End {
 			w.forced = r.forceSNAT && w.balancer != nil && !w.balancer.skipSNAT
-			return w.decide(r, inport)
+			return w.routePacket(r, inport)
 		})
 	}
 	w.forced = false
-	return w.decide(r, inport)
+	return w.routePacket(r, inport)
 }
 
-// decide finds the next hop.
-func (w walker) decide(r *router, inport string) []End {
-	hops := r.lookup(w.p)
+// routePacket finds the next hop.
+func (w walker) routePacket(r *router, inport string) []End {
+	hops := r.lookupRoute(w.p)
 	if len(hops) == 0 {
-		return w.end(Dropped, "%s has no route to %s from %s", r.name, w.p.Dst, w.p.Src)
+		return w.endWith(Dropped, "%s has no route to %s from %s", r.name, w.p.Dst, w.p.Src)
 	}
-	p := w.policy(r, inport)
+	p := w.matchingPolicy(r, inport)
 	if p == nil {
-		return w.each(r, hops)
+		return w.forwardEach(r, hops)
 	}
 	if p.mark != 0 {
 		w.mark = p.mark
 	}
-	w = w.step("policy %d %s: %s", p.priority, p.id, p.action)
+	w = w.addStep("policy %d %s: %s", p.priority, p.id, p.action)
 	switch p.action {
 	case "drop":
-		return w.end(Dropped, "policy %s", p.id)
+		return w.endWith(Dropped, "policy %s", p.id)
 	case "allow":
-		return w.each(r, hops)
+		return w.forwardEach(r, hops)
 	}
-	return w.each(r, p.nexthops)
+	return w.forwardEach(r, p.nexthops)
 }
 
-// each takes every way that ECMP may take.
-func (w walker) each(r *router, hops []netip.Addr) []End {
+// forwardEach takes every way that ECMP may take.
+func (w walker) forwardEach(r *router, hops []netip.Addr) []End {
 	if len(hops) == 0 {
-		return w.end(Dropped, "a reroute to nowhere")
+		return w.endWith(Dropped, "a reroute to nowhere")
 	}
 	var ends []End
 	for _, h := range hops {
-		ends = append(ends, w.forward(r, h)...)
+		ends = append(ends, w.forwardVia(r, h)...)
 	}
 	return ends
 }
 
-func (w walker) policy(r *router, inport string) *policy {
+func (w walker) matchingPolicy(r *router, inport string) *policy {
 	for i, p := range r.policies {
-		if w.matches(p.match, inport, false) {
+		if w.matchHolds(p.match, inport, false) {
 			return &r.policies[i]
 		}
 	}
 	return nil
 }
 
-// lookup is the next hops, of which ECMP takes one, or the destination itself where it is on link.
-func (r *router) lookup(p Packet) []netip.Addr {
+// lookupRoute is the next hops, of which ECMP takes one, or the destination itself where it is on link.
+func (r *router) lookupRoute(p Packet) []netip.Addr {
 	var hops []netip.Addr
 	rank := 0
 	for _, route := range r.routes {
@@ -203,7 +203,7 @@ func (r *router) lookup(p Packet) []netip.Addr {
 			key = p.Src
 		}
 		switch {
-		case len(hops) > 0 && route.rank() < rank:
+		case len(hops) > 0 && route.routeRank() < rank:
 			return hops
 		case !route.prefix.Contains(key):
 			continue
@@ -212,49 +212,49 @@ func (r *router) lookup(p Packet) []netip.Addr {
 		case route.port != "":
 			return []netip.Addr{p.Dst}
 		}
-		hops, rank = append(hops, route.nexthop), route.rank()
+		hops, rank = append(hops, route.nexthop), route.routeRank()
 	}
 	return hops
 }
 
-// forward finds who has the next hop's address, as seen from a router's ports.
-func (w walker) forward(r *router, via netip.Addr) []End {
-	w = w.step("%s forwards to %s", r.name, via)
+// forwardVia finds who has the next hop's address, as seen from a router's ports.
+func (w walker) forwardVia(r *router, via netip.Addr) []End {
+	w = w.addStep("%s forwards to %s", r.name, via)
 	gr, join := w.names.GatewayRouter(w.node), w.names.GatewayToJoin(w.node)
 	if r.name == gr {
 		return w.forwardFromGateway(r, via)
 	}
-	if g := w.zone().routers[gr]; g != nil && (g.has(via) || w.bound(via, w.node, join)) {
-		w = w.into(w.names.JoinSwitch(), w.names.JoinToRouter()).step("gateway router")
-		return w.route(gr, join)
+	if g := w.ownZone().routers[gr]; g != nil && (g.hasAddress(via) || w.isBound(via, w.node, join)) {
+		w = w.crossSwitch(w.names.JoinSwitch(), w.names.JoinToRouter()).addStep("gateway router")
+		return w.enterRouter(gr, join)
 	}
-	if port, ok := w.zone().podPort(w.names.NodeSwitch(w.node), via); ok {
+	if port, ok := w.ownZone().podPort(w.names.NodeSwitch(w.node), via); ok {
 		return w.fromRouter(port)
 	}
 	for _, name := range w.nodes {
 		port, c := w.names.RouterToTransit(name), w.zones[name].routers[w.names.ClusterRouter()]
-		if name != w.node && c != nil && (c.has(via) || w.bound(via, name, port)) && w.knows(name) {
+		if name != w.node && c != nil && (c.hasAddress(via) || w.isBound(via, name, port)) && w.knowsZone(name) {
 			w.node, w.mark = name, 0 // Geneve carries no packet mark between zones
-			return w.route(c.name, port)
+			return w.enterRouter(c.name, port)
 		}
 	}
-	return w.end(Dropped, "nobody has %s", via)
+	return w.endWith(Dropped, "nobody has %s", via)
 }
 
-// bound says whether this zone binds a next hop to the hardware address of another router's port; whether that port has
-// the address does not matter.
-func (w walker) bound(via netip.Addr, node, port string) bool {
-	mac := w.zone().bound[via]
+// isBound says whether this zone binds a next hop to the hardware address of another router's port; whether that port
+// has the address does not matter.
+func (w walker) isBound(via netip.Addr, node, port string) bool {
+	mac := w.ownZone().bound[via]
 	return mac != "" && w.zones[node].macs[port] == mac
 }
 
-// knows says whether this zone has a port on the transit switch for another one.
-func (w walker) knows(node string) bool {
-	_, ok := w.zone().ports[w.names.TransitToRouter(node)]
+// knowsZone says whether this zone has a port on the transit switch for another one.
+func (w walker) knowsZone(node string) bool {
+	_, ok := w.ownZone().ports[w.names.TransitToRouter(node)]
 	return ok
 }
 
-func (r *router) has(a netip.Addr) bool {
+func (r *router) hasAddress(a netip.Addr) bool {
 	for _, ps := range r.networks {
 		for _, p := range ps {
 			if p.Addr() == a {
@@ -267,27 +267,29 @@ func (r *router) has(a netip.Addr) bool {
 
 // forwardFromGateway goes back into the cluster, or out, translated.
 func (w walker) forwardFromGateway(r *router, via netip.Addr) []End {
-	if c := w.zone().routers[w.names.ClusterRouter()]; c != nil && c.has(via) {
-		w = w.sourced(r, w.names.GatewayToJoin(w.node)).into(w.names.JoinSwitch(), w.names.JoinToGateway(w.node))
-		return w.route(w.names.ClusterRouter(), w.names.RouterToJoin())
+	if c := w.ownZone().routers[w.names.ClusterRouter()]; c != nil && c.hasAddress(via) {
+		w = w.translateSource(r, w.names.GatewayToJoin(w.node)).crossSwitch(w.names.JoinSwitch(),
+			w.names.JoinToGateway(w.node))
+		return w.enterRouter(w.names.ClusterRouter(), w.names.RouterToJoin())
 	}
-	w = w.sourced(r, w.names.GatewayToExternal(w.node))
-	return w.into(w.names.ExternalSwitch(w.node), w.names.ExternalToGateway(w.node)).bridge(w.names.PatchPort())
+	w = w.translateSource(r, w.names.GatewayToExternal(w.node))
+	return w.crossSwitch(w.names.ExternalSwitch(w.node),
+		w.names.ExternalToGateway(w.node)).enterBridge(w.names.PatchPort())
 }
 
-// sourced has the source that a packet gets where it leaves the gateway router by a port. Rows with a match come
-// before lb_force_snat_ip=router_ip, and others after it. A reply of an inbound connection is translated back by its
-// connection, not by a row.
-func (w walker) sourced(r *router, port string) walker {
+// translateSource has the source that a packet gets where it leaves the gateway router by a port. Rows with a match
+// come before lb_force_snat_ip=router_ip, and others after it. A reply of an inbound connection is translated back by
+// its connection, not by a row.
+func (w walker) translateSource(r *router, port string) walker {
 	w.outport = port
 	first := w.forced && !w.p.Unanswered
 	for _, n := range r.nat {
 		if first && !n.matches {
 			break
 		}
-		if n.logical.Contains(w.p.Src) && !w.p.Reply && w.matches(n.match, "", false) {
+		if n.logical.Contains(w.p.Src) && !w.p.Reply && w.matchHolds(n.match, "", false) {
 			w.p.Src = n.external
-			return w.step("NAT %s", n.id)
+			return w.addStep("NAT %s", n.id)
 		}
 	}
 	if first {
@@ -301,15 +303,16 @@ func (w walker) asRouter(r *router) walker {
 	for _, p := range r.networks[w.outport] {
 		if p.Addr().Is4() == w.p.Src.Is4() {
 			w.p.Src = p.Addr()
-			return w.step("%s translates to %s", r.name, w.p.Src)
+			return w.addStep("%s translates to %s", r.name, w.p.Src)
 		}
 	}
 	return w
 }
 
-// into walks a switch between routers, or to the bridge, and returns the marks that it sets: it can do nothing else.
-func (w walker) into(name, inport string) walker {
-	sw := w.zone().switches[name]
+// crossSwitch walks a switch between routers, or to the bridge, and returns the marks that it sets: it can do nothing
+// else.
+func (w walker) crossSwitch(name, inport string) walker {
+	sw := w.ownZone().switches[name]
 	if sw == nil {
 		return w
 	}

@@ -98,77 +98,77 @@ type switchPort struct {
 	secured  []netip.Addr // sources that may come in; nil is any
 }
 
-func (r *Reader) zone(node string, s *plan.State) (*zone, error) {
+func (r *Reader) readZone(node string, s *plan.State) (*zone, error) {
 	z := &zone{node: node, names: plan.DefaultNames(), state: s, sets: map[string]*addressSet{},
 		routers: map[string]*router{}, switches: map[string]*lswitch{}, ports: map[string]switchPort{},
 		local: map[netip.Addr]string{}, macs: map[string]string{}, bound: map[netip.Addr]string{},
 		flows: map[int][]flow{}, balancers: map[frontend]*balancer{}}
-	if err := r.databases(z); err != nil {
+	if err := r.indexDatabases(z); err != nil {
 		return nil, err
 	}
 	for _, r := range z.routers {
-		r.sort()
+		r.sortByRank()
 	}
 	for _, sw := range z.switches {
 		slices.SortFunc(sw.qos, func(a, b qos) int {
-			return either(b.priority-a.priority, strings.Compare(a.id, b.id))
+			return firstNonZero(b.priority-a.priority, strings.Compare(a.id, b.id))
 		})
 		slices.SortFunc(sw.acls, func(a, b acl) int {
-			return either(b.priority-a.priority, strings.Compare(a.id, b.id))
+			return firstNonZero(b.priority-a.priority, strings.Compare(a.id, b.id))
 		})
 	}
 	z.indexHost()
-	return z, first([]error{r.indexFlows(z), r.indexNFT(z)})
+	return z, firstByText([]error{r.indexFlows(z), r.indexNFT(z)})
 }
 
-// databases indexes the rows of OVN. Of several errors it returns the one that is first by its text, so that it is the
-// same each time.
-func (r *Reader) databases(z *zone) error {
+// indexDatabases indexes the rows of OVN. Of several errors it returns the one that is first by its text, so that it is
+// the same each time.
+func (r *Reader) indexDatabases(z *zone) error {
 	var failed []error
 	for id, row := range z.state.NB.Rows() {
-		if err := r.row(z, id, row); err != nil {
+		if err := r.readRow(z, id, row); err != nil {
 			failed = append(failed, fmt.Errorf("nb %s: %w", id, err))
 		}
 	}
 	for id, row := range z.state.SB.Rows() {
-		if err := understood(id, row); err != nil {
+		if err := checkColumns(id, row); err != nil {
 			failed = append(failed, fmt.Errorf("sb %s: %w", id, err))
 		}
 	}
 	if len(failed) == 0 {
-		failed = append(failed, z.addSets(z.state), r.references(z))
+		failed = append(failed, z.addSets(z.state), r.checkReferences(z))
 	}
-	return first(failed)
+	return firstByText(failed)
 }
 
-// row indexes one row of the Northbound, if the tracer knows all of it.
-func (r *Reader) row(z *zone, id plan.RowID, row plan.Row) error {
-	if err := understood(id, row); err != nil {
+// readRow indexes one row of the Northbound, if the tracer knows all of it.
+func (r *Reader) readRow(z *zone, id plan.RowID, row plan.Row) error {
+	if err := checkColumns(id, row); err != nil {
 		return err
 	}
-	if err := z.walked(row); err != nil {
+	if err := z.checkPlaces(row); err != nil {
 		return err
 	}
-	return r.index(z, id, row)
+	return r.indexRow(z, id, row)
 }
 
-// references says which row's match names a set that is not there: ovn-controller makes no flow of it.
-func (r *Reader) references(z *zone) error {
+// checkReferences says which row's match names a set that is not there: ovn-controller makes no flow of it.
+func (r *Reader) checkReferences(z *zone) error {
 	var failed []error
 	for id, row := range z.state.NB.Rows() {
 		text, _ := row.Cols["match"].(string)
-		m, _ := r.matches.get(text, parseMatch) // it was read before
+		m, _ := r.matches.parseOnce(text, parseMatch) // it was read before
 		for _, name := range m.sets {
 			if z.sets[name] == nil {
 				failed = append(failed, fmt.Errorf("nb %s: match %q: there is no address set %s", id, text, name))
 			}
 		}
 	}
-	return first(failed)
+	return firstByText(failed)
 }
 
-// first is the error with the least text, or nil.
-func first(failed []error) error {
+// firstByText is the error with the least text, or nil.
+func firstByText(failed []error) error {
 	failed = slices.DeleteFunc(failed, func(err error) bool { return err == nil })
 	if len(failed) == 0 {
 		return nil
@@ -176,8 +176,8 @@ func first(failed []error) error {
 	return slices.MinFunc(failed, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 }
 
-// walked refuses rows at places of the default network where Walk looks for none.
-func (z *zone) walked(row plan.Row) error {
+// checkPlaces refuses rows at places of the default network where Walk looks for none.
+func (z *zone) checkPlaces(row plan.Row) error {
 	n := z.names
 	transit := plan.Switch(n.TransitSwitch())
 	plain := []plan.RowID{plan.Switch(n.JoinSwitch()), transit, plan.Switch(n.ExternalSwitch(z.node))}
@@ -196,32 +196,33 @@ func (z *zone) walked(row plan.Row) error {
 	return nil
 }
 
-// index files a row of the Northbound.
-func (r *Reader) index(z *zone, id plan.RowID, row plan.Row) error {
+// indexRow files a row of the Northbound.
+func (r *Reader) indexRow(z *zone, id plan.RowID, row plan.Row) error {
 	c := &cells{cols: row.Cols}
-	m, err := r.matches.get(c.text("match"), parseMatch)
+	m, err := r.matches.parseOnce(c.textOf("match"), parseMatch)
 	if err != nil {
 		return err
 	}
 	switch id.Table {
 	case "Logical_Router":
-		z.router(id).groups, z.router(id).forceSNAT = c.groups(), c.options("options")["lb_force_snat_ip"] != ""
+		z.routerFor(id).groups, z.routerFor(id).forceSNAT = c.balancerGroups(),
+			c.optionsOf("options")["lb_force_snat_ip"] != ""
 	case "Logical_Switch":
-		z.lswitch(id).groups = c.groups()
+		z.switchFor(id).groups = c.balancerGroups()
 	case "Address_Set":
-		z.sets[c.text("name")] = &addressSet{addrs: map[netip.Addr]bool{}}
+		z.sets[c.textOf("name")] = &addressSet{addrs: map[netip.Addr]bool{}}
 	case "Logical_Switch_Port":
-		z.ports[c.text("name")] = switchPort{c.text("name"), row.Parent.Name, c.addresses("addresses"),
-			c.addresses("port_security")}
+		z.ports[c.textOf("name")] = switchPort{c.textOf("name"), row.Parent.Name, c.portAddresses("addresses"),
+			c.portAddresses("port_security")}
 	case "Static_MAC_Binding":
-		z.bound[c.addr(c.text("ip"))] = c.text("mac")
+		z.bound[c.parseAddr(c.textOf("ip"))] = c.textOf("mac")
 	case "ACL":
-		sw := z.lswitch(row.Parent)
-		sw.acls = append(sw.acls, acl{id.Name, c.priority(), m, c.text("action") == "reject",
-			c.options("options")["apply-after-lb"] != ""})
+		sw := z.switchFor(row.Parent)
+		sw.acls = append(sw.acls, acl{id.Name, c.rowPriority(), m, c.textOf("action") == "reject",
+			c.optionsOf("options")["apply-after-lb"] != ""})
 	case "QoS":
-		sw := z.lswitch(row.Parent)
-		sw.qos = append(sw.qos, qos{id.Name, c.priority(), c.mark("action", "mark"), m})
+		sw := z.switchFor(row.Parent)
+		sw.qos = append(sw.qos, qos{id.Name, c.rowPriority(), c.packetMark("action", "mark"), m})
 	case "Load_Balancer":
 		z.addBalancer(id, row.Parent.Name, c)
 	default:
@@ -234,47 +235,47 @@ func (r *Reader) index(z *zone, id plan.RowID, row plan.Row) error {
 func (z *zone) indexRouting(id plan.RowID, row plan.Row, c *cells, m match) {
 	switch id.Table {
 	case "Logical_Router_Port":
-		z.router(row.Parent).connect(c)
-		z.macs[c.text("name")] = c.text("mac")
+		z.routerFor(row.Parent).addPort(c)
+		z.macs[c.textOf("name")] = c.textOf("mac")
 	case "Logical_Router_Policy":
-		z.router(row.Parent).addPolicy(id, c, m)
+		z.routerFor(row.Parent).addPolicy(id, c, m)
 	case "Logical_Router_Static_Route":
-		z.router(row.Parent).addRoute(z, c)
+		z.routerFor(row.Parent).addRoute(z, c)
 	case "NAT":
-		r := z.router(row.Parent)
-		r.nat = append(r.nat, nat{c.addr(c.text("external_ip")), c.prefix(c.text("logical_ip")), m,
-			c.text("match") != "", c.priority(), id.Name})
+		r := z.routerFor(row.Parent)
+		r.nat = append(r.nat, nat{c.parseAddr(c.textOf("external_ip")), c.parsePrefix(c.textOf("logical_ip")), m,
+			c.textOf("match") != "", c.rowPriority(), id.Name})
 	}
 }
 
-func (z *zone) router(id plan.RowID) *router {
+func (z *zone) routerFor(id plan.RowID) *router {
 	if z.routers[id.Name] == nil {
 		z.routers[id.Name] = &router{name: id.Name, networks: map[string][]netip.Prefix{}}
 	}
 	return z.routers[id.Name]
 }
 
-func (z *zone) lswitch(id plan.RowID) *lswitch {
+func (z *zone) switchFor(id plan.RowID) *lswitch {
 	if z.switches[id.Name] == nil {
 		z.switches[id.Name] = &lswitch{}
 	}
 	return z.switches[id.Name]
 }
 
-func (r *router) connect(c *cells) {
-	port := c.text("name")
-	for _, n := range c.list("networks") {
-		p := c.prefix(n)
+func (r *router) addPort(c *cells) {
+	port := c.textOf("name")
+	for _, n := range c.listOf("networks") {
+		p := c.parsePrefix(n)
 		r.networks[port] = append(r.networks[port], p)
 		r.routes = append(r.routes, route{prefix: p.Masked(), port: port})
 	}
 }
 
 func (r *router) addPolicy(id plan.RowID, c *cells, m match) {
-	p := policy{id: id.Name, priority: c.priority(), match: m, action: c.text("action"),
-		mark: c.mark("options", "pkt_mark")}
-	for _, h := range c.list("nexthops") {
-		p.nexthops = append(p.nexthops, c.addr(h))
+	p := policy{id: id.Name, priority: c.rowPriority(), match: m, action: c.textOf("action"),
+		mark: c.packetMark("options", "pkt_mark")}
+	for _, h := range c.listOf("nexthops") {
+		p.nexthops = append(p.nexthops, c.parseAddr(h))
 	}
 	r.policies = append(r.policies, p)
 }
@@ -282,36 +283,40 @@ func (r *router) addPolicy(id plan.RowID, c *cells, m match) {
 // addRoute takes an output port for what the next hop says anyway: the uplink's, of the router's own network.
 func (r *router) addRoute(z *zone, c *cells) {
 	own := strings.Replace(z.names.GatewayToExternal(z.node), z.names.GatewayRouter(z.node), r.name, 1)
-	if out := c.text("output_port"); out != "" && out != own {
-		c.note(errors.New("unknown"), "output_port=%s", out)
+	if out := c.textOf("output_port"); out != "" && out != own {
+		c.noteError(errors.New("unknown"), "output_port=%s", out)
 	}
-	to := route{prefix: c.prefix(c.text("ip_prefix")), src: c.text("policy") == "src-ip"}
-	if to.discard = c.text("nexthop") == plan.Discard; !to.discard {
-		to.nexthop = c.addr(c.text("nexthop"))
+	to := route{prefix: c.parsePrefix(c.textOf("ip_prefix")), src: c.textOf("policy") == "src-ip"}
+	if to.discard = c.textOf("nexthop") == plan.Discard; !to.discard {
+		to.nexthop = c.parseAddr(c.textOf("nexthop"))
 	}
 	r.routes = append(r.routes, to)
 }
 
-// sort puts what OVN would try first at the start. Rows of one rank keep no order in OVN; by id here, so that an answer
-// is the same each time.
-func (r *router) sort() {
+// sortByRank puts what OVN would try first at the start. Rows of one rank keep no order in OVN; by id here, so that an
+// answer is the same each time.
+func (r *router) sortByRank() {
 	slices.SortFunc(r.policies, func(a, b policy) int {
-		return either(b.priority-a.priority, strings.Compare(a.id, b.id))
+		return firstNonZero(b.priority-a.priority, strings.Compare(a.id, b.id))
 	})
-	slices.SortFunc(r.nat, func(a, b nat) int { return either(b.rank()-a.rank(), strings.Compare(a.id, b.id)) })
-	slices.SortFunc(r.routes, func(a, b route) int { return either(b.rank()-a.rank(), a.nexthop.Compare(b.nexthop)) })
+	slices.SortFunc(r.nat, func(a, b nat) int {
+		return firstNonZero(b.natRank()-a.natRank(), strings.Compare(a.id, b.id))
+	})
+	slices.SortFunc(r.routes, func(a, b route) int {
+		return firstNonZero(b.routeRank()-a.routeRank(), a.nexthop.Compare(b.nexthop))
+	})
 }
 
-func either(a, b int) int {
+func firstNonZero(a, b int) int {
 	if a != 0 {
 		return a
 	}
 	return b
 }
 
-// rank is northd's: the prefix length counts three times, a connected route beats a static one, and both beat a source
-// route.
-func (r route) rank() int {
+// routeRank is northd's: the prefix length counts three times, a connected route beats a static one, and both beat a
+// source route.
+func (r route) routeRank() int {
 	n := r.prefix.Bits() * 6
 	switch {
 	case r.port != "":
@@ -322,8 +327,8 @@ func (r route) rank() int {
 	return n + 1
 }
 
-// rank is northd's for SNAT on a gateway router: the prefix length, plus a row's own priority where it has a match.
-func (n nat) rank() int {
+// natRank is northd's for SNAT on a gateway router: the prefix length, plus a row's own priority where it has a match.
+func (n nat) natRank() int {
 	if n.matches {
 		return 300 + n.priority
 	}

@@ -19,8 +19,8 @@ type cutOff struct {
 	ends time.Time // zero while no node answers
 }
 
-// follow takes in how many sessions are up and down.
-func (c *cutOff) follow(nodes map[string]*node, up, down int, now time.Time) {
+// followSessions takes in how many sessions are up and down.
+func (c *cutOff) followSessions(nodes map[string]*node, up, down int, now time.Time) {
 	switch {
 	case up == 0 && down > 1 && (c.is || silentAtOnce(nodes)):
 		*c = cutOff{is: true}
@@ -29,8 +29,8 @@ func (c *cutOff) follow(nodes map[string]*node, up, down int, now time.Time) {
 	}
 }
 
-// end says whether it is over now.
-func (c *cutOff) end(now time.Time) bool {
+// hasEnded says whether it is over now.
+func (c *cutOff) hasEnded(now time.Time) bool {
 	if c.ends.IsZero() || now.Before(c.ends) {
 		return false
 	}

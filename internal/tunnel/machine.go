@@ -19,9 +19,9 @@ type Session struct {
 	WasUp bool // it is up, or was before; a start of ovs-vswitchd clears it
 }
 
-// state: a session that never came up may have no other end, for that node's agent is of a version without. So it is
-// when our own ovs-vswitchd has been restarted: all sessions are down then, and nothing is wrong with the others.
-func (s Session) state() world.Tunnel {
+// tunnelState: a session that never came up may have no other end, for that node's agent is of a version without. So it
+// is when our own ovs-vswitchd has been restarted: all sessions are down then, and nothing is wrong with the others.
+func (s Session) tunnelState() world.Tunnel {
 	switch {
 	case s.Up:
 		return world.TunnelUp
@@ -67,35 +67,35 @@ type node struct {
 
 // Step takes in the sessions, which may be those of the last step, and says what changes.
 func (m *Machine) Step(sessions []Session, now time.Time) Result {
-	m.now, m.out = now, Result{Silent: count(sessions, world.TunnelDown)}
+	m.now, m.out = now, Result{Silent: countInState(sessions, world.TunnelDown)}
 	for _, s := range sessions {
-		m.note(s)
+		m.noteSilence(s)
 	}
-	up := count(sessions, world.TunnelUp)
-	m.cutOff.follow(m.nodes, up, m.out.Silent, now)
+	up := countInState(sessions, world.TunnelUp)
+	m.cutOff.followSessions(m.nodes, up, m.out.Silent, now)
 	m.judgeAll(sessions)
-	m.forget(sessions)
-	if m.cutOff.end(now) {
+	m.forgetGone(sessions)
+	if m.cutOff.hasEnded(now) {
 		m.judgeAll(sessions)
 	}
-	m.settle()
+	m.reportRecovered()
 	m.alone = up == 0 && (m.out.Silent > 0 || m.alone)
-	m.out.Alone, m.out.Wake = m.alone, m.wake()
+	m.out.Alone, m.out.Wake = m.alone, m.nextWake()
 	return m.out
 }
 
-func count(sessions []Session, state world.Tunnel) int {
+func countInState(sessions []Session, state world.Tunnel) int {
 	n := 0
 	for _, s := range sessions {
-		if s.state() == state {
+		if s.tunnelState() == state {
 			n++
 		}
 	}
 	return n
 }
 
-// note keeps since when a node is silent.
-func (m *Machine) note(s Session) {
+// noteSilence keeps since when a node is silent.
+func (m *Machine) noteSilence(s Session) {
 	n := m.nodes[s.Node]
 	if n == nil {
 		if m.nodes == nil {
@@ -105,7 +105,7 @@ func (m *Machine) note(s Session) {
 		m.nodes[s.Node] = n
 	}
 	switch {
-	case s.state() != world.TunnelDown:
+	case s.tunnelState() != world.TunnelDown:
 		n.silent = time.Time{}
 	case n.silent.IsZero():
 		n.silent = m.now
@@ -114,12 +114,12 @@ func (m *Machine) note(s Session) {
 
 func (m *Machine) judgeAll(sessions []Session) {
 	for _, s := range sessions {
-		m.judge(s.Node, s.state())
+		m.judgeNode(s.Node, s.tunnelState())
 	}
 }
 
-// judge says what a session's state makes of the node.
-func (m *Machine) judge(name string, state world.Tunnel) {
+// judgeNode says what a session's state makes of the node.
+func (m *Machine) judgeNode(name string, state world.Tunnel) {
 	n := m.nodes[name]
 	if !n.counts.IsZero() && state == world.TunnelUp {
 		return // it waits
@@ -130,42 +130,42 @@ func (m *Machine) judge(name string, state world.Tunnel) {
 	case state == world.TunnelUp && n.told == world.TunnelDown:
 		n.counts = m.now.Add(settled)
 	default:
-		m.tell(name, state)
+		m.reportChange(name, state)
 	}
 }
 
-// forget drops nodes without a session.
-func (m *Machine) forget(sessions []Session) {
+// forgetGone drops nodes without a session.
+func (m *Machine) forgetGone(sessions []Session) {
 	has := map[string]bool{}
 	for _, s := range sessions {
 		has[s.Node] = true
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.nodes)) {
 		if !has[name] {
-			m.judge(name, world.TunnelUnknown)
+			m.judgeNode(name, world.TunnelUnknown)
 			delete(m.nodes, name)
 		}
 	}
 }
 
-// settle tells of nodes that have answered for long enough.
-func (m *Machine) settle() {
+// reportRecovered tells of nodes that have answered for long enough.
+func (m *Machine) reportRecovered() {
 	for _, name := range slices.Sorted(maps.Keys(m.nodes)) {
 		if n := m.nodes[name]; !n.counts.IsZero() && !m.now.Before(n.counts) {
 			n.counts = time.Time{}
-			m.tell(name, world.TunnelUp)
+			m.reportChange(name, world.TunnelUp)
 		}
 	}
 }
 
-func (m *Machine) tell(name string, is world.Tunnel) {
+func (m *Machine) reportChange(name string, is world.Tunnel) {
 	n := m.nodes[name]
 	m.out.Changes = append(m.out.Changes, Change{Node: name, Was: n.told, Is: is})
 	n.told = is
 }
 
-// wake is when something follows from time alone.
-func (m *Machine) wake() time.Time {
+// nextWake is when something follows from time alone.
+func (m *Machine) nextWake() time.Time {
 	wake := m.cutOff.ends
 	for _, n := range m.nodes {
 		if !n.counts.IsZero() && (wake.IsZero() || n.counts.Before(wake)) {

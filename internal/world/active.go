@@ -44,7 +44,7 @@ func (w *View) EgressServiceOf(p *Pod, f Family) *EgressService {
 // addresses of the family and has destinations, or nobody knows which, whether it has a node or not.
 func (w *View) Forbids(p *Pod, f Family) *EgressIP {
 	for _, e := range w.Selecting(p) {
-		if e.NeverOverridden && e.Asks(f) && (e.TrafficUnknown || w.overlap(e, e, f)) {
+		if e.NeverOverridden && e.Asks(f) && (e.TrafficUnknown || w.destinationsOverlap(e, e, f)) {
 			return e
 		}
 	}
@@ -52,15 +52,15 @@ func (w *View) Forbids(p *Pod, f Family) *EgressIP {
 }
 
 func (w *View) activityOf(key string) [2]activity {
-	w.saw(KindEgressServiceActive, key)
+	w.noteRead(KindEgressServiceActive, key)
 	return w.activities[key]
 }
 
-// activate follows a change of an EgressService or its Service. One that is not served does nothing.
-func (w *World) activate(key string) []Touch {
+// updateActivity follows a change of an EgressService or its Service. One that is not served does nothing.
+func (w *World) updateActivity(key string) []Touch {
 	var now [2]activity
 	if w.servesEgressService(key) {
-		now = activities(w.egressServices[key], w.services[key])
+		now = activityByFamily(w.egressServices[key], w.services[key])
 	}
 	if now == w.activities[key] {
 		return nil
@@ -71,7 +71,7 @@ func (w *World) activate(key string) []Touch {
 	return []Touch{{KindEgressServiceActive, key}}
 }
 
-func activities(e *EgressService, s *Service) (by [2]activity) {
+func activityByFamily(e *EgressService, s *Service) (by [2]activity) {
 	if e == nil || s == nil {
 		return by
 	}

@@ -26,7 +26,7 @@ func allocatedOver(shown *Node, d Decision) *Node {
 		out.ID, out.Subnets, out.Join, out.Transit = a.ID, a.Subnets, a.Join, a.Transit
 		out.Record, out.AllocationProblem = a.Record, a.Problem
 	}
-	out.Labels = d.Labels.over(shown.Labels)
+	out.Labels = d.Labels.mergedOver(shown.Labels)
 	return &out
 }
 

@@ -17,7 +17,7 @@ func (w *World) As(node string) *World {
 	as := &World{View{Self: node, Config: w.Config, tables: &t}}
 	keepAttachments(as)
 	if n := w.nodes[node]; n != nil && n.UplinkMAC != (HardwareAddr{}) { // else its agent has yet to publish its host
-		t.host = n.host(w.mtu())
+		t.host = n.hostFacts(w.hostMTU())
 	}
 	for key, p := range w.pods {
 		if p.Node == node && !p.HostNetwork && !p.Completed && len(p.IPs) > 0 {
@@ -28,8 +28,8 @@ func (w *World) As(node string) *World {
 	return as
 }
 
-// mtu is the MTU of this node's host, which another's is taken to have; where that is not known, Ethernet's.
-func (w *World) mtu() int {
+// hostMTU is the MTU of this node's host, which another's is taken to have; where that is not known, Ethernet's.
+func (w *World) hostMTU() int {
 	if w.host == nil {
 		return 1500
 	}
@@ -39,15 +39,15 @@ func (w *World) mtu() int {
 // firstLink is the index of the first of a host's links that are not known.
 const firstLink = 1000
 
-// host is what a Node tells of its host. Which link has which address it does not tell: each network has one.
-func (n *Node) host(mtu int) *Host {
+// hostFacts is what a Node tells of its host. Which link has which address it does not tell: each network has one.
+func (n *Node) hostFacts(mtu int) *Host {
 	h := &Host{
 		UplinkMAC: n.UplinkMAC.String(), Primary: n.Primary, Uplink: n.Primary, Addrs: n.HostAddrs,
 		Gateways: n.Gateways, MTU: mtu,
 	}
 	byNetwork := map[netip.Prefix][]netip.Prefix{}
 	for _, p := range n.CIDRs {
-		if hosts(p) && !slices.Contains(n.Primary, p) {
+		if hasHostRoom(p) && !slices.Contains(n.Primary, p) {
 			byNetwork[p.Masked()] = append(byNetwork[p.Masked()], p)
 		}
 	}

@@ -97,8 +97,8 @@ func subnetAsset(network string, p netip.Prefix) asset {
 	return asset{network: network, prefix: p}
 }
 
-// assets are what a node claims and may have, each once.
-func (w *World) assets(n *Node) []asset {
+// claimableAssets are what a node claims and may have, each once.
+func (w *World) claimableAssets(n *Node) []asset {
 	if n == nil {
 		return nil
 	}
@@ -124,7 +124,7 @@ func (w *World) assets(n *Node) []asset {
 			add(asset{network: name, prefix: p})
 		}
 	}
-	for _, a := range n.addresses() {
+	for _, a := range n.primaryAddresses() {
 		if _, reserved := w.Config.Reserved(a); reserved == "" {
 			add(asset{prefix: Single(a)})
 		}
@@ -132,31 +132,31 @@ func (w *World) assets(n *Node) []asset {
 	return out
 }
 
-// owner is the node that has an asset: of the lowest rank, and of these the former; "" if nobody claims it.
-func (w *World) owner(a asset) string {
+// assetOwner is the node that has an asset: of the lowest rank, and of these the former; "" if nobody claims it.
+func (w *World) assetOwner(a asset) string {
 	first := ""
 	for _, name := range w.assetsOf[a] {
-		if first == "" || w.rank(name, a) < w.rank(first, a) {
+		if first == "" || w.rankClaim(name, a) < w.rankClaim(first, a) {
 			first = name
 		}
 	}
 	return first
 }
 
-// claim notes what a node claims now, nil for nothing more, and returns the other nodes that have gained or lost
+// noteClaims notes what a node claims now, nil for nothing more, and returns the other nodes that have gained or lost
 // something by it.
-func (w *World) claim(name string, n *Node) (others []string) {
-	was, is := w.assets(w.said[name]), w.assets(n)
+func (w *World) noteClaims(name string, n *Node) (others []string) {
+	was, is := w.claimableAssets(w.said[name]), w.claimableAssets(n)
 	concerned := slices.Concat(is, slices.DeleteFunc(slices.Clone(was),
 		func(a asset) bool { return slices.Contains(is, a) }))
-	before := w.owners(concerned)
+	before := w.assetOwners(concerned)
 	for _, a := range concerned {
 		w.claimOne(name, a, slices.Contains(is, a))
 	}
 	if w.said[name] = n; n == nil {
 		delete(w.said, name)
 	}
-	for i, now := range w.owners(concerned) {
+	for i, now := range w.assetOwners(concerned) {
 		for _, o := range []string{before[i], now} {
 			if o != "" && o != name && before[i] != now && !slices.Contains(others, o) {
 				others = append(others, o)
@@ -166,10 +166,10 @@ func (w *World) claim(name string, n *Node) (others []string) {
 	return others
 }
 
-func (w *World) owners(all []asset) []string {
+func (w *World) assetOwners(all []asset) []string {
 	out := make([]string, len(all))
 	for i, a := range all {
-		out[i] = w.owner(a)
+		out[i] = w.assetOwner(a)
 	}
 	return out
 }
@@ -181,7 +181,7 @@ func (w *World) claimOne(name string, a asset, claims bool) {
 	case claims && !had:
 		w.assetsOf[a] = append(slices.Clip(w.assetsOf[a]), name)
 	case !claims && had:
-		if w.assetsOf[a] = without(w.assetsOf[a], name); len(w.assetsOf[a]) == 0 {
+		if w.assetsOf[a] = withoutString(w.assetsOf[a], name); len(w.assetsOf[a]) == 0 {
 			delete(w.assetsOf, a)
 		}
 	}
@@ -198,14 +198,14 @@ type NodeProblem struct {
 // String is the problem in words.
 func (p NodeProblem) String() string { return p.Text }
 
-// believed is a node without what it cannot have and what others have; why not is among its problems, but for addresses
-// beside the primary network's: hosts have the same address on links of their own (docker0), so that a list of them
-// takes none from another node, nor from one to come.
-func (w *World) believed(n *Node) *Node {
+// withoutDisputed is a node without what it cannot have and what others have; why not is among its problems, but for
+// addresses beside the primary network's: hosts have the same address on links of their own (docker0), so that a list
+// of them takes none from another node, nor from one to come.
+func (w *World) withoutDisputed(n *Node) *Node {
 	out := *n
 	out.Problems = slices.Clip(n.Problems)
 	doubt := func(p NodeProblem) { out.Problems = append(out.Problems, p) }
-	switch owner := w.owner(asset{id: n.ID}); {
+	switch owner := w.assetOwner(asset{id: n.ID}); {
 	case n.ID == 0 || owner == n.Name:
 	case owner != "":
 		out.ID = 0
@@ -221,17 +221,17 @@ func (w *World) believed(n *Node) *Node {
 		why := w.notPrimary(n, p.Addr())
 		if why != "" {
 			about := "address " + p.String()
-			doubt(NodeProblem{about, w.owner(asset{prefix: Single(p.Addr())}), about + " " + why})
+			doubt(NodeProblem{about, w.assetOwner(asset{prefix: Single(p.Addr())}), about + " " + why})
 		}
 		return why != ""
 	})
-	if owner := w.owner(asset{mac: n.UplinkMAC}); n.UplinkMAC.IsValid() && owner != n.Name {
+	if owner := w.assetOwner(asset{mac: n.UplinkMAC}); n.UplinkMAC.IsValid() && owner != n.Name {
 		out.UplinkMAC = HardwareAddr{}
 		doubt(NodeProblem{"hardware address", owner, fmt.Sprintf("hardware address %s is also node %s's: %s, or give "+
 			"the node's link one of its own", n.UplinkMAC, owner, deleteIfGone(owner))})
 	}
 	out.HostAddrs = slices.DeleteFunc(slices.Clone(n.HostAddrs), w.Config.isReserved)
-	if out.same(n) {
+	if out.sameNode(n) {
 		return n
 	}
 	return &out
@@ -243,12 +243,12 @@ func (w *World) believed(n *Node) *Node {
 func (w *World) notPrimary(n *Node, a netip.Addr) string {
 	own := asset{prefix: Single(a)}
 	const another = "give the node's primary network an address of its own"
-	switch owner := w.owner(own); {
+	switch owner := w.assetOwner(own); {
 	case owner == "":
 		return "is in a subnet of the cluster's own: " + another
 	case owner != n.Name:
 		return fmt.Sprintf("is also node %s's: %s, or %s", owner, deleteIfGone(owner), another)
-	case len(w.placed[a]) > 0 && len(n.Record.Addrs) > 0 && w.rank(n.Name, own) > 1:
+	case len(w.placed[a]) > 0 && len(n.Record.Addrs) > 0 && w.rankClaim(n.Name, own) > 1:
 		return "is an address of an EgressIP: take it out of the EgressIP, or " + another
 	}
 	return ""
@@ -280,7 +280,7 @@ func (w *World) ownedParts(n *Node, doubt func(NodeProblem)) map[string]NodeNetw
 func (w *World) ownedSubnets(net *Network, n *Node, doubt func(NodeProblem)) []netip.Prefix {
 	var has [2]bool
 	return slices.DeleteFunc(slices.Clone(n.In(net.Name).Subnets), func(p netip.Prefix) bool {
-		owner, f := w.owner(subnetAsset(net.Name, p)), FamilyOf(p.Addr())
+		owner, f := w.assetOwner(subnetAsset(net.Name, p)), FamilyOf(p.Addr())
 		why := ""
 		switch {
 		case !net.NodeSubnet(p):
@@ -322,15 +322,15 @@ func (w *World) Said(name string) *Node { return w.said[name] }
 // annotations are its node's words, and that are no other pod's (Taken). A pod in the host's network has the host's
 // addresses, which no egress IP is for.
 func (w *View) PodIPs(p *Pod, network string) []netip.Addr {
-	w.saw(KindSubnets, p.Node)
-	w.saw(KindPod, p.Key()) // touched when an address becomes, or ceases to be, another's
+	w.noteRead(KindSubnets, p.Node)
+	w.noteRead(KindPod, p.Key()) // touched when an address becomes, or ceases to be, another's
 	n := w.nodes[p.Node]
 	if n == nil || p.HostNetwork {
 		return nil
 	}
 	ips, subnets := p.IPs, n.In(network).Subnets
 	if network != ref.DefaultNetwork {
-		ips = in(network, p.Further)
+		ips = addressesInNetwork(network, p.Further)
 	}
 	var out []netip.Addr
 	for _, ip := range ips {
@@ -349,23 +349,23 @@ func (w *View) Placed(a netip.Addr) bool {
 
 // PlacedBy are the EgressIPs that have an address by their statuses, by name.
 func (w *View) PlacedBy(a netip.Addr) []string {
-	w.saw(KindPlaced, a.String())
+	w.noteRead(KindPlaced, a.String())
 	return w.placed[a]
 }
 
-// place notes the addresses of an EgressIP's status, old and new. Nodes that claim one of these addresses are judged
-// again.
-func (w *World) place(old, new *EgressIP) []Touch {
+// noteStatusAddresses notes the addresses of an EgressIP's status, old and new. Nodes that claim one of these addresses
+// are judged again.
+func (w *World) noteStatusAddresses(old, new *EgressIP) []Touch {
 	var touched []Touch
-	was, is := old.places(), new.places()
+	was, is := old.keptAddresses(), new.keptAddresses()
 	for _, ip := range slices.Compact(slices.SortedFunc(slices.Values(slices.Concat(was, is)), netip.Addr.Compare)) {
 		if slices.Contains(was, ip) == slices.Contains(is, ip) {
 			continue
 		}
 		name := cmp.Or(old, new).Name
-		if note(w.placed, ip, name, slices.Contains(is, ip)); len(w.placed[ip]) < 2 {
+		if noteInIndex(w.placed, ip, name, slices.Contains(is, ip)); len(w.placed[ip]) < 2 {
 			for _, name := range w.assetsOf[asset{prefix: Single(ip)}] {
-				touched = append(touched, w.putNode(w.believed(w.said[name]))...)
+				touched = append(touched, w.putNode(w.withoutDisputed(w.said[name]))...)
 			}
 		}
 		touched = append(touched, Touch{KindPlaced, ip.String()})
@@ -373,8 +373,8 @@ func (w *World) place(old, new *EgressIP) []Touch {
 	return touched
 }
 
-// places are the addresses that an EgressIP keeps by its status.
-func (e *EgressIP) places() (out []netip.Addr) {
+// keptAddresses are the addresses that an EgressIP keeps by its status.
+func (e *EgressIP) keptAddresses() (out []netip.Addr) {
 	if e == nil {
 		return nil
 	}
@@ -385,8 +385,8 @@ func (e *EgressIP) places() (out []netip.Addr) {
 	return out
 }
 
-// note keeps in an index whether a name is there under a key. The names of a key are sorted.
-func note[K comparable](index map[K][]string, a K, name string, is bool) {
+// noteInIndex keeps in an index whether a name is there under a key. The names of a key are sorted.
+func noteInIndex[K comparable](index map[K][]string, a K, name string, is bool) {
 	at, found := slices.BinarySearch(index[a], name)
 	switch {
 	case is && !found:

@@ -21,54 +21,54 @@ func (w *View) Claims(p *Pod, network string, f Family) []Claim {
 	}
 	service := w.EgressServiceOf(p, f)
 	if service != nil && w.EgressServiceBinds(service.Key(), f) {
-		return []Claim{service.claim()}
+		return []Claim{service.asClaim()}
 	}
-	claimants := w.claimants(w.Selecting(p), f)
+	claimants := w.claimingEgressIPs(w.Selecting(p), f)
 	if service != nil && !anyBinds(claimants, f) {
-		return []Claim{service.claim()}
+		return []Claim{service.asClaim()}
 	}
 	var out []Claim
 	for _, e := range claimants {
-		out = append(out, e.claim())
+		out = append(out, e.asClaim())
 	}
 	return out
 }
 
-func (e *EgressIP) claim() Claim { return Claim{By: ref.Object{Kind: ref.EgressIP, Name: e.Name}} }
+func (e *EgressIP) asClaim() Claim { return Claim{By: ref.Object{Kind: ref.EgressIP, Name: e.Name}} }
 
-func (s *EgressService) claim() Claim { return Claim{By: ref.Of(ref.EgressService, s.Key())} }
+func (s *EgressService) asClaim() Claim { return Claim{By: ref.Of(ref.EgressService, s.Key())} }
 
 func anyBinds(list []*EgressIP, f Family) bool {
-	return slices.ContainsFunc(list, func(e *EgressIP) bool { return e.binds(f) })
+	return slices.ContainsFunc(list, func(e *EgressIP) bool { return e.bindsFamily(f) })
 }
 
-// claimants are those that have a claim to packets of a family, of the EgressIPs that select a pod, which are given by
-// age: of those that bind, then of others that are active. One that has been given a node and that nobody holds yet
-// takes no packet from one in force: until it is held, if it ever is, that packet would leave with the node's address.
-// One that binds, and whose destinations are not known, comes first with all of them: each may be one that it had
-// before others.
-func (w *View) claimants(selecting []*EgressIP, f Family) []*EgressIP {
+// claimingEgressIPs are those that have a claim to packets of a family, of the EgressIPs that select a pod, which are
+// given by age: of those that bind, then of others that are active. One that has been given a node and that nobody
+// holds yet takes no packet from one in force: until it is held, if it ever is, that packet would leave with the node's
+// address. One that binds, and whose destinations are not known, comes first with all of them: each may be one that it
+// had before others.
+func (w *View) claimingEgressIPs(selecting []*EgressIP, f Family) []*EgressIP {
 	var unknown, binding, waiting []*EgressIP
 	for _, e := range selecting {
 		switch {
-		case e.binds(f) && e.TrafficUnknown:
+		case e.bindsFamily(f) && e.TrafficUnknown:
 			unknown = append(unknown, e)
-		case e.binds(f):
+		case e.bindsFamily(f):
 			binding = append(binding, e)
 		case e.Active(f):
 			waiting = append(waiting, e)
 		}
 	}
-	return w.disjoint(slices.Concat(unknown, binding, waiting), f)
+	return w.dropOverlapping(slices.Concat(unknown, binding, waiting), f)
 }
 
-// disjoint deletes from EgressIPs, given in order of precedence, those that overlap one before them that stays: an
-// object has all its destinations for a pod, or stands by for it. One without destinations claims nothing.
-func (w *View) disjoint(list []*EgressIP, f Family) []*EgressIP {
+// dropOverlapping deletes from EgressIPs, given in order of precedence, those that overlap one before them that stays:
+// an object has all its destinations for a pod, or stands by for it. One without destinations claims nothing.
+func (w *View) dropOverlapping(list []*EgressIP, f Family) []*EgressIP {
 	out := list[:0]
 	for _, e := range list {
-		before := func(o *EgressIP) bool { return w.overlap(o, e, f) }
-		if w.overlap(e, e, f) && !slices.ContainsFunc(out, before) {
+		before := func(o *EgressIP) bool { return w.destinationsOverlap(o, e, f) }
+		if w.destinationsOverlap(e, e, f) && !slices.ContainsFunc(out, before) {
 			out = append(out, e)
 		}
 	}
@@ -91,15 +91,15 @@ func (w *View) Standbys(p *Pod, f Family) []Standby {
 	claims := w.Claims(p, w.PrimaryNetwork(p.Namespace), f)
 	before := claims
 	if e := w.Forbids(p, f); e != nil {
-		before = []Claim{e.claim()}
+		before = []Claim{e.asClaim()}
 	}
 	var out []Standby
 	for _, s := range services {
-		if !slices.Contains(claims, s.claim()) {
-			out = append(out, Standby{s.claim().By, before})
+		if !slices.Contains(claims, s.asClaim()) {
+			out = append(out, Standby{s.asClaim().By, before})
 		}
 	}
-	for _, s := range w.unserved(selecting, claims, f) {
+	for _, s := range w.standbysOf(selecting, claims, f) {
 		if len(s.For) > 0 {
 			out = append(out, s)
 		}
@@ -115,14 +115,14 @@ func (w *View) Wanted(p *Pod, network string, f Family) (claims []Claim, unserve
 		return nil, nil
 	}
 	claims = w.Claims(p, network, f)
-	return claims, w.unserved(w.Selecting(p), claims, f)
+	return claims, w.standbysOf(w.Selecting(p), claims, f)
 }
 
-func (w *View) unserved(selecting []*EgressIP, claims []Claim, f Family) []Standby {
+func (w *View) standbysOf(selecting []*EgressIP, claims []Claim, f Family) []Standby {
 	var out []Standby
 	for _, e := range selecting {
-		if e.Asks(f) && !slices.Contains(claims, e.claim()) {
-			out = append(out, w.standby(e, claims, f))
+		if e.Asks(f) && !slices.Contains(claims, e.asClaim()) {
+			out = append(out, w.standbyOf(e, claims, f))
 		}
 	}
 	return out
@@ -134,11 +134,11 @@ func (w *View) activeServices(p *Pod, f Family) []*EgressService {
 	})
 }
 
-// standby is an EgressIP that has none of the claims.
-func (w *View) standby(e *EgressIP, claims []Claim, f Family) Standby {
-	s := Standby{By: e.claim().By}
+// standbyOf is an EgressIP that has none of the claims.
+func (w *View) standbyOf(e *EgressIP, claims []Claim, f Family) Standby {
+	s := Standby{By: e.asClaim().By}
 	for _, c := range claims {
-		if c.By.Kind == ref.EgressService || w.overlap(w.EgressIP(c.By.Name), e, f) {
+		if c.By.Kind == ref.EgressService || w.destinationsOverlap(w.EgressIP(c.By.Name), e, f) {
 			s.For = append(s.For, c)
 		}
 	}

@@ -45,21 +45,21 @@ func (w *View) ClaimantOf(o ref.Object) Claimant {
 // Cleared says whether packets may be led to a node, as far as it must have followed what this one has seen. Where
 // nobody follows that, as in the controller, they may.
 func (w *View) Cleared(node string) bool {
-	w.saw(KindClearance, "")
-	w.saw(KindClearance, node)
+	w.noteRead(KindClearance, "")
+	w.noteRead(KindClearance, node)
 	return !w.clearing || node == w.Self || w.clearance[node].Cleared
 }
 
 // LateToFollow says whether packets wait for a node's answer for longer than they should.
 func (w *View) LateToFollow(node string) bool {
-	w.saw(KindClearance, node)
+	w.noteRead(KindClearance, node)
 	return w.clearance[node].Late
 }
 
 // MayTranslate says whether a node may still translate a pod's address for an object other than the one that the
 // packets go there for.
 func (w *View) MayTranslate(node string, ip netip.Addr, object ref.Object) bool {
-	w.saw(KindFormer, ip.String())
+	w.noteRead(KindFormer, ip.String())
 	list := w.formers[ip]
 	if len(list) == 0 {
 		return false
@@ -82,7 +82,7 @@ func (w *View) MayTranslate(node string, ip netip.Addr, object ref.Object) bool 
 
 // MayDrop says whether a node may not know yet that an object has a claim to what has an address as its source.
 func (w *View) MayDrop(node string, ip netip.Addr, object ref.Object) bool {
-	w.saw(KindFormer, ip.String())
+	w.noteRead(KindFormer, ip.String())
 	return slices.ContainsFunc(w.formers[ip], func(f Former) bool {
 		return f.Begun && f.By[0].Object == object && slices.Contains(f.Nodes, node)
 	})
@@ -92,7 +92,7 @@ func (w *View) MayDrop(node string, ip netip.Addr, object ref.Object) bool {
 // known claims each.
 func (w *View) ClaimedDestinations(object ref.Object, f Family) destinations.Set {
 	if object.Kind != ref.EgressIP {
-		w.saw(KindEgressService, object.Key())
+		w.noteRead(KindEgressService, object.Key())
 		return destinations.Everything()
 	}
 	if e := w.EgressIP(object.Name); e == nil || e.TrafficUnknown {

@@ -25,8 +25,8 @@ type Labels struct {
 	Keys   []string
 }
 
-// over returns an object's labels, with the decided ones instead of all others of their prefix.
-func (l Labels) over(shown map[string]string) map[string]string {
+// mergedOver returns an object's labels, with the decided ones instead of all others of their prefix.
+func (l Labels) mergedOver(shown map[string]string) map[string]string {
 	if l.Prefix == "" {
 		return shown
 	}
@@ -57,13 +57,13 @@ type over[T any] struct {
 }
 
 // Decide puts a decision about an object over what the API shows of it, and over earlier decisions about it.
-func (w *World) Decide(k Kind, key string, d Decision) []Touch { return w.kinds[k].decide(key, d) }
+func (w *World) Decide(k Kind, key string, d Decision) []Touch { return w.kinds[k].putDecision(key, d) }
 
 // Undecide takes all decisions away: every object is as the API shows it.
 func (w *World) Undecide() []Touch {
 	var touched []Touch
 	for _, t := range w.kinds {
-		touched = append(touched, t.undecide()...)
+		touched = append(touched, t.dropDecisions()...)
 	}
 	return touched
 }
@@ -99,8 +99,8 @@ func Undone[T any](w *World, k Kind, key string) (shown, should *T) {
 	return o.shown, t.rows[key]
 }
 
-// shown takes in an object as the API shows it, and returns it with what was decided in place.
-func (t *table[T]) shown(o *T) *T {
+// withDecision takes in an object as the API shows it, and returns it with what was decided in place.
+func (t *table[T]) withDecision(o *T) *T {
 	key := t.Key(o)
 	was := t.decided[key]
 	switch {
@@ -115,7 +115,7 @@ func (t *table[T]) shown(o *T) *T {
 	return t.Decides.Over(o, was.decision)
 }
 
-func (t *table[T]) decide(key string, d Decision) []Touch {
+func (t *table[T]) putDecision(key string, d Decision) []Touch {
 	row := t.rows[key]
 	if row == nil || t.Decides.UID(row) != d.UID {
 		return nil
@@ -125,20 +125,20 @@ func (t *table[T]) decide(key string, d Decision) []Touch {
 		was = &over[T]{shown: row}
 		t.decided[key] = was
 	}
-	was.decision = was.decision.then(d)
+	was.decision = was.decision.followedBy(d)
 	now := t.Decides.Over(was.shown, was.decision)
 	if t.Decides.Same(row, now) {
 		return nil
 	}
-	return t.put(key, now)
+	return t.putRow(key, now)
 }
 
-func (t *table[T]) undecide() []Touch {
+func (t *table[T]) dropDecisions() []Touch {
 	decided := t.decided
 	t.decided, t.anew = map[string]*over[T]{}, map[string]bool{}
 	var touched []Touch
 	for key, o := range decided {
-		touched = append(touched, t.put(key, o.shown)...)
+		touched = append(touched, t.putRow(key, o.shown)...)
 	}
 	return touched
 }
@@ -152,8 +152,8 @@ func (t *table[T]) shownAnew() []string {
 	return keys
 }
 
-// then is a decision with a later one over it.
-func (d Decision) then(later Decision) Decision {
+// followedBy is a decision with a later one over it.
+func (d Decision) followedBy(later Decision) Decision {
 	if later.Status == nil {
 		later.Status = d.Status
 	}

@@ -11,23 +11,25 @@ import (
 
 // EgressIPs lists all EgressIPs by name.
 func (w *View) EgressIPs() []string {
-	w.saw(KindEgressIPs, "")
+	w.noteRead(KindEgressIPs, "")
 	return slices.Sorted(maps.Keys(w.egressIPs))
 }
 
 // EgressIP is an EgressIP, or nil.
 func (w *View) EgressIP(name string) *EgressIP {
-	w.saw(KindEgressIP, name)
+	w.noteRead(KindEgressIP, name)
 	return w.egressIPs[name]
 }
 
-// binds says whether its pods leave with an address of the EgressIP or not at all.
-func (e *EgressIP) binds(f Family) bool { return e.InForce[f] || e.DropWhenUnassigned && e.Asks(f) }
+// bindsFamily says whether its pods leave with an address of the EgressIP or not at all.
+func (e *EgressIP) bindsFamily(f Family) bool {
+	return e.InForce[f] || e.DropWhenUnassigned && e.Asks(f)
+}
 
 // Active says whether the EgressIP decides about its pods' packets of a family: it is assigned, or was in force and has
 // not been given up.
 func (e *EgressIP) Active(f Family) bool {
-	return e.binds(f) || e.HasItems(f)
+	return e.bindsFamily(f) || e.HasItems(f)
 }
 
 // SetEgressIP adds or replaces an EgressIP.
@@ -40,8 +42,8 @@ func (w *World) DelEgressIP(name string) []Touch { return Del[EgressIP](w, KindE
 
 // egressIPChanged keeps who is selected in each namespace, and which addresses have a node.
 func (w *World) egressIPChanged(old, now *EgressIP) []Touch {
-	t := slices.Concat(w.place(old, now), w.named(cmp.Or(old, now).Name, old.placement(), now.placement()),
-		slotsTouched(old, now), w.reselectTraffic(old, now))
+	t := slices.Concat(w.noteStatusAddresses(old, now), w.updateNaming(cmp.Or(old, now).Name, old.placementOrNone(),
+		now.placementOrNone()), slotsTouched(old, now), w.reselectTraffic(old, now))
 	alike := old != nil && now != nil && old.servesAlike(now)
 	for name, ns := range w.namespaces {
 		var is *EgressIP // now, where it selects the namespace
@@ -73,7 +75,7 @@ func (e *EgressIP) servesAlike(o *EgressIP) bool {
 		return false
 	}
 	for _, f := range [...]Family{V4, V6} {
-		if e.Active(f) != o.Active(f) || e.binds(f) != o.binds(f) || e.Asks(f) != o.Asks(f) {
+		if e.Active(f) != o.Active(f) || e.bindsFamily(f) != o.bindsFamily(f) || e.Asks(f) != o.Asks(f) {
 			return false
 		}
 	}
@@ -86,10 +88,10 @@ func (e *EgressIP) Asks(f Family) bool {
 	return slices.ContainsFunc(e.IPs, func(a netip.Addr) bool { return FamilyOf(a) == f })
 }
 
-func (e *EgressIP) same(o *EgressIP) bool {
+func (e *EgressIP) sameSpec(o *EgressIP) bool {
 	return e.UID == o.UID && e.Created.Equal(o.Created) && e.Generation == o.Generation && slices.Equal(e.IPs, o.IPs) &&
 		e.Namespaces.String() == o.Namespaces.String() && e.Pods.String() == o.Pods.String() &&
-		e.Nodes.same(o.Nodes) && sameSelector(e.Traffic, o.Traffic) && e.TrafficProblem == o.TrafficProblem &&
+		e.Nodes.sameSelector(o.Nodes) && sameSelector(e.Traffic, o.Traffic) && e.TrafficProblem == o.TrafficProblem &&
 		e.TrafficUnknown == o.TrafficUnknown && e.Placement.Same(&o.Placement) &&
 		e.DropWhenUnassigned == o.DropWhenUnassigned && e.NeverOverridden == o.NeverOverridden &&
 		e.UnassignedProblem == o.UnassignedProblem &&
@@ -108,7 +110,7 @@ func (w *World) selectIn(ns, name string, e *EgressIP) (was *EgressIP) {
 	case was == nil && e == nil:
 		return nil
 	case was == nil || e == nil || ByPrecedence(was, e) != 0:
-		w.selecting[ns] = placed(list, i, e)
+		w.selecting[ns] = replaceEntry(list, i, e)
 	default:
 		list[i] = e // the same place
 		if sameSelector(was.Pods, e.Pods) {
@@ -119,8 +121,8 @@ func (w *World) selectIn(ns, name string, e *EgressIP) (was *EgressIP) {
 	return was
 }
 
-// placed is list without its i-th entry and, unless it is nil, with e at its place.
-func placed(list []*EgressIP, i int, e *EgressIP) []*EgressIP {
+// replaceEntry is list without its i-th entry and, unless it is nil, with e at its place.
+func replaceEntry(list []*EgressIP, i int, e *EgressIP) []*EgressIP {
 	list = slices.Clone(list)
 	if i >= 0 {
 		list = slices.Delete(list, i, i+1)
@@ -132,8 +134,8 @@ func placed(list []*EgressIP, i int, e *EgressIP) []*EgressIP {
 	return list
 }
 
-// reselect makes a namespace's list again, after its labels changed.
-func (w *World) reselect(ns string) []Touch {
+// reselectNamespace makes a namespace's list again, after its labels changed.
+func (w *World) reselectNamespace(ns string) []Touch {
 	before := w.selecting[ns]
 	var list []*EgressIP
 	if n := w.namespaces[ns]; n != nil {
@@ -166,8 +168,8 @@ func selectorsBeside(list, other []*EgressIP) []labels.Selector {
 	return out
 }
 
-// placement is where the addresses are; nowhere, of nil.
-func (e *EgressIP) placement() Placement {
+// placementOrNone is where the addresses are; nowhere, of nil.
+func (e *EgressIP) placementOrNone() Placement {
 	if e == nil {
 		return Placement{}
 	}

@@ -114,7 +114,7 @@ func (s *EgressService) Sources() []netip.Addr {
 
 // EgressServices lists all EgressServices, "namespace/name", sorted.
 func (w *View) EgressServices() []string {
-	w.saw(KindEgressServices, "")
+	w.noteRead(KindEgressServices, "")
 	return slices.Sorted(maps.Keys(w.egressServices))
 }
 
@@ -123,11 +123,11 @@ func (w *View) EgressServices() []string {
 // for a moment switches still send packets by flows that they have cached, and tenants who create and delete
 // EgressServices change nothing on nodes.
 func (w *View) HasBeenHost() bool {
-	w.saw(KindHasBeenHost, "")
-	return w.hosts(w.Self) || w.hosts(HostAll)
+	w.noteRead(KindHasBeenHost, "")
+	return w.hostsEgress(w.Self) || w.hostsEgress(HostAll)
 }
 
-func (w *tables) hosts(node string) bool {
+func (w *tables) hostsEgress(node string) bool {
 	_, is := w.egressHosts[node]
 	return is
 }
@@ -156,7 +156,7 @@ func (w *World) noteHosts(s *EgressService) []Touch {
 
 // EgressService is the EgressService of the Service with a key, or nil.
 func (w *View) EgressService(key string) *EgressService {
-	w.saw(KindEgressService, key)
+	w.noteRead(KindEgressService, key)
 	return w.egressServices[key]
 }
 
@@ -173,9 +173,9 @@ func (w *World) DelEgressService(key string) []Touch {
 	return Del[EgressService](w, KindEgressService, key)
 }
 
-func (s *EgressService) same(o *EgressService) bool {
+func (s *EgressService) sameSpec(o *EgressService) bool {
 	return s.UID == o.UID && s.Created.Equal(o.Created) && s.Generation == o.Generation &&
-		s.SourceIPBy == o.SourceIPBy && s.Nodes.same(o.Nodes) && s.Table == o.Table && s.Host == o.Host &&
+		s.SourceIPBy == o.SourceIPBy && s.Nodes.sameSelector(o.Nodes) && s.Table == o.Table && s.Host == o.Host &&
 		s.Placement.Same(&o.Placement) && slices.Equal(s.Problems, o.Problems) &&
 		s.DropWhenUnassigned == o.DropWhenUnassigned && s.UnassignedProblem == o.UnassignedProblem
 }
@@ -198,14 +198,14 @@ func decidesEgressService() Decides[EgressService] {
 func hostedOver(shown *EgressService, d Decision) *EgressService {
 	out := *shown
 	if h, is := d.Status.(Hosting); is {
-		out.Host, out.Placement, out.Altered = h.Host, h.over(&shown.Placement), false
+		out.Host, out.Placement, out.Altered = h.Host, h.withShown(&shown.Placement), false
 	}
 	out.Conditions = conditionsOver(shown.Conditions, d.Conditions)
 	return &out
 }
 
-// placement is where the addresses are; nowhere, of nil.
-func (s *EgressService) placement() Placement {
+// placementOrNone is where the addresses are; nowhere, of nil.
+func (s *EgressService) placementOrNone() Placement {
 	if s == nil {
 		return Placement{}
 	}

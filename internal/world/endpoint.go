@@ -29,7 +29,9 @@ type backend struct {
 	pod string
 }
 
-func (b backend) compare(o backend) int { return cmp.Or(b.ip.Compare(o.ip), cmp.Compare(b.pod, o.pod)) }
+func (b backend) compareTo(o backend) int {
+	return cmp.Or(b.ip.Compare(o.ip), cmp.Compare(b.pod, o.pod))
+}
 
 // EgressServicesOf are the EgressServices of which a pod is an endpoint by its address of a family, ready or not, or
 // which select it, in order of precedence, whether they decide about its packets or not. No EndpointSlice names a pod
@@ -39,15 +41,15 @@ func (w *View) EgressServicesOf(p *Pod, f Family) []*EgressService {
 	if p.HostNetwork || p.Completed {
 		return nil
 	}
-	w.saw(KindPod, p.Key()) // EgressServices that select it see a change of it
-	w.saw(KindEgressServicesIn, p.Namespace)
+	w.noteRead(KindPod, p.Key()) // EgressServices that select it see a change of it
+	w.noteRead(KindEgressServicesIn, p.Namespace)
 	in := w.endpoints[p.Namespace]
 	if in == nil {
 		return nil
 	}
 	var out []*EgressService
 	for _, ip := range f.OfAddrs(w.PodIPs(p, ref.DefaultNetwork)) {
-		w.saw(KindEgressServicesAt, endpointKey(p.Namespace, ip))
+		w.noteRead(KindEgressServicesAt, endpointKey(p.Namespace, ip))
 		for _, b := range [...]backend{{ip: ip}, {ip, p.Name}} {
 			for _, key := range in.at[b] {
 				if s := w.egressServices[key]; !slices.Contains(out, s) {
@@ -57,7 +59,7 @@ func (w *View) EgressServicesOf(p *Pod, f Family) []*EgressService {
 		}
 	}
 	for key := range in.of {
-		if s := w.egressServices[key]; w.services[key].selects(p, f) && !slices.Contains(out, s) {
+		if s := w.egressServices[key]; w.services[key].selectsPod(p, f) && !slices.Contains(out, s) {
 			out = append(out, s)
 		}
 	}
@@ -65,8 +67,8 @@ func (w *View) EgressServicesOf(p *Pod, f Family) []*EgressService {
 	return out
 }
 
-// selects says whether a Service is one of the family and selects a pod.
-func (s *Service) selects(p *Pod, f Family) bool {
+// selectsPod says whether a Service is one of the family and selects a pod.
+func (s *Service) selectsPod(p *Pod, f Family) bool {
 	return s != nil && s.Pods != nil && len(f.OfAddrs(s.ClusterIPs)) > 0 && s.Pods.Matches(labels.Set(p.Labels))
 }
 
@@ -132,17 +134,17 @@ func endpointKey(namespace string, ip netip.Addr) string { return namespace + "/
 // egressServiceChanged follows which namespaces have EgressServices, and where their endpoints are.
 func (w *World) egressServiceChanged(old, now *EgressService) []Touch {
 	key := cmp.Or(now, old).Key()
-	touched := w.named(key, old.placement(), now.placement())
+	touched := w.updateNaming(key, old.placementOrNone(), now.placementOrNone())
 	if old == nil || now == nil || !old.Created.Equal(now.Created) {
-		touched = append(touched, w.reorder(key, now)...)
+		touched = append(touched, w.reorderByAge(key, now)...)
 	}
 	touched = append(touched, w.noteHosts(now)...)
-	return append(touched, w.activate(key)...)
+	return append(touched, w.updateActivity(key)...)
 }
 
-// reorder gives an EgressService its place by age among those of its namespace, and another one the place that it takes
-// or leaves among those that are served.
-func (w *World) reorder(key string, now *EgressService) (touched []Touch) {
+// reorderByAge gives an EgressService its place by age among those of its namespace, and another one the place that it
+// takes or leaves among those that are served.
+func (w *World) reorderByAge(key string, now *EgressService) (touched []Touch) {
 	namespace, _, _ := strings.Cut(key, "/")
 	in := w.endpoints[namespace]
 	if in == nil {
@@ -150,18 +152,18 @@ func (w *World) reorder(key string, now *EgressService) (touched []Touch) {
 		touched = append(touched, Touch{KindEgressServicesIn, namespace})
 	}
 	last := in.lastServed()
-	if in.all = without(in.all, key); now != nil {
+	if in.all = withoutString(in.all, key); now != nil {
 		i, _ := slices.BinarySearchFunc(in.all, now, func(o string, s *EgressService) int {
 			return w.egressServices[o].ByAge(s)
 		})
 		in.all = slices.Insert(in.all, i, key)
 	}
-	touched = append(touched, w.serve(in, key)...)
+	touched = append(touched, w.updateServed(in, key)...)
 	for _, other := range [...]string{last, in.lastServed()} {
-		if _, was := in.of[other]; other != key && other != "" && was != in.serves(other) {
-			touched = append(touched, w.serve(in, other)...)
+		if _, was := in.of[other]; other != key && other != "" && was != in.isServed(other) {
+			touched = append(touched, w.updateServed(in, other)...)
 			touched = append(touched, Touch{KindEgressService, other})
-			touched = append(touched, w.activate(other)...)
+			touched = append(touched, w.updateActivity(other)...)
 		}
 	}
 	if len(in.all) == 0 {
@@ -171,10 +173,11 @@ func (w *World) reorder(key string, now *EgressService) (touched []Touch) {
 	return touched
 }
 
-// serve follows whether an EgressService is served, and since its place in the order may be another, who reads of it.
-func (w *World) serve(in *endpoints, key string) (touched []Touch) {
+// updateServed follows whether an EgressService is served, and since its place in the order may be another, who reads
+// of it.
+func (w *World) updateServed(in *endpoints, key string) (touched []Touch) {
 	_, was := in.of[key]
-	is := in.serves(key)
+	is := in.isServed(key)
 	if was {
 		touched = w.endpointsMoved(key, nil, is)
 	}
@@ -187,7 +190,7 @@ func (w *World) serve(in *endpoints, key string) (touched []Touch) {
 	return touched
 }
 
-func (in *endpoints) serves(key string) bool {
+func (in *endpoints) isServed(key string) bool {
 	return slices.Contains(in.all[:min(len(in.all), MaxEgressServices)], key)
 }
 
@@ -201,7 +204,7 @@ func (in *endpoints) lastServed() string {
 
 // EgressServiceServed reports whether an EgressService is one of the oldest MaxEgressServices of its namespace.
 func (w *View) EgressServiceServed(key string) bool {
-	w.saw(KindEgressService, key)
+	w.noteRead(KindEgressService, key)
 	return w.servesEgressService(key)
 }
 
@@ -217,7 +220,7 @@ func (w *tables) servesEgressService(key string) bool {
 // endpointsMoved follows the endpoints of a Service that has an EgressService that is served, or has it no more.
 func (w *World) endpointsMoved(key string, s *Service, egress bool) (touched []Touch) {
 	namespace, _, _ := strings.Cut(key, "/")
-	for _, b := range w.endpoints[namespace].move(key, s.backends(), egress) {
+	for _, b := range w.endpoints[namespace].replaceBackends(key, s.sortedBackends(), egress) {
 		touched = append(touched, Touch{KindEgressServicesAt, endpointKey(namespace, b.ip)})
 	}
 	return touched
@@ -235,20 +238,20 @@ func (w *World) endpointsIn(namespace string) *endpoints {
 	return in
 }
 
-// move replaces an EgressService's endpoints, and returns those that came or went.
-func (in *endpoints) move(key string, now []backend, egress bool) (moved []backend) {
+// replaceBackends replaces an EgressService's endpoints, and returns those that came or went.
+func (in *endpoints) replaceBackends(key string, now []backend, egress bool) (moved []backend) {
 	was := in.of[key]
 	if in.of[key] = now; !egress {
 		delete(in.of, key)
 	}
 	for _, b := range was {
-		if _, still := slices.BinarySearchFunc(now, b, backend.compare); !still {
-			take(in.at, b, key)
+		if _, still := slices.BinarySearchFunc(now, b, backend.compareTo); !still {
+			removeFromIndex(in.at, b, key)
 			moved = append(moved, b)
 		}
 	}
 	for _, b := range now {
-		if _, before := slices.BinarySearchFunc(was, b, backend.compare); !before {
+		if _, before := slices.BinarySearchFunc(was, b, backend.compareTo); !before {
 			in.at[b] = append(in.at[b], key)
 			moved = append(moved, b)
 		}
@@ -263,24 +266,24 @@ func (in *endpoints) podMoved(old, now *Pod) {
 	}
 	if old != nil {
 		for _, ip := range old.IPs {
-			take(in.pods, ip, old.Key())
+			removeFromIndex(in.pods, ip, old.Key())
 		}
 	}
 	if now != nil {
 		for _, ip := range now.IPs {
-			in.pods[ip] = append(without(in.pods[ip], now.Key()), now.Key())
+			in.pods[ip] = append(withoutString(in.pods[ip], now.Key()), now.Key())
 		}
 	}
 }
 
-func take[K comparable](from map[K][]string, at K, key string) {
-	if from[at] = without(from[at], key); len(from[at]) == 0 {
+func removeFromIndex[K comparable](from map[K][]string, at K, key string) {
+	if from[at] = withoutString(from[at], key); len(from[at]) == 0 {
 		delete(from, at)
 	}
 }
 
-// backends are a Service's endpoints, sorted, each once.
-func (s *Service) backends() []backend {
+// sortedBackends are a Service's endpoints, sorted, each once.
+func (s *Service) sortedBackends() []backend {
 	if s == nil {
 		return nil
 	}
@@ -290,6 +293,6 @@ func (s *Service) backends() []backend {
 			out = append(out, backend{e.Addr(), e.Pod})
 		}
 	}
-	slices.SortFunc(out, backend.compare)
+	slices.SortFunc(out, backend.compareTo)
 	return slices.Compact(out)
 }

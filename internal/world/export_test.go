@@ -5,7 +5,7 @@ package world
 func (w *World) Unnamed(node string) (kept, counted int) {
 	silent := w.View
 	silent.read = nil
-	for object, ips := range w.holdings[node].holds() {
+	for object, ips := range w.holdings[node].holdsOrNone() {
 		counted += unnamedBy(silent.PlacementOf(object), node, ips)
 	}
 	return w.unnamed[node], counted

@@ -17,8 +17,8 @@ type claimant struct {
 // whose load balancer has the address; of equals the one that condition Served says has it already, then the oldest;
 // "" if no Service asks.
 func (w *View) First(f Frontend) string {
-	w.saw(KindFrontend, f.String())
-	return w.first(f)
+	w.noteRead(KindFrontend, f.String())
+	return w.firstClaimant(f)
 }
 
 // IsFirst says whether a Service is First. Of many that ask for the same, a change of the first concerns two.
@@ -26,12 +26,12 @@ func (w *View) IsFirst(f Frontend, key string) bool {
 	if w.read != nil {
 		w.read(isFirst(f, key))
 	}
-	return w.first(f) == key
+	return w.firstClaimant(f) == key
 }
 
 func isFirst(f Frontend, key string) Touch { return Touch{KindIsFirst, f.String() + " " + key} }
 
-func (w *tables) first(f Frontend) string {
+func (w *tables) firstClaimant(f Frontend) string {
 	if len(w.claims[f]) == 0 {
 		return ""
 	}
@@ -42,47 +42,47 @@ func (w *tables) first(f Frontend) string {
 // and go: kube-vip and keepalived put a load balancer's address there. A node's claims beyond its record do not count:
 // with them, it could take Services' addresses.
 func (w *View) NodesAt(a netip.Addr) []string {
-	w.saw(KindNodeAddress, a.String())
+	w.noteRead(KindNodeAddress, a.String())
 	return w.nodesAt[a]
 }
 
 // HostsAt are the nodes that say that their hosts have an address, on the primary network or beside it, by name. It is
 // their word.
 func (w *View) HostsAt(a netip.Addr) []string {
-	w.saw(KindHostAddress, a.String())
+	w.noteRead(KindHostAddress, a.String())
 	return w.hostsAt[a]
 }
 
 // GatewaysAt returns the nodes that say that an address is their default gateway's, by name.
 func (w *View) GatewaysAt(a netip.Addr) []string {
-	w.saw(KindGatewayAddress, a.String())
+	w.noteRead(KindGatewayAddress, a.String())
 	return w.gatewaysAt[a]
 }
 
 // BalancersAt returns the Services whose load balancer has an address, by name.
 func (w *View) BalancersAt(a netip.Addr) []string {
-	w.saw(KindBalancerAddress, a.String())
+	w.noteRead(KindBalancerAddress, a.String())
 	return w.balancersAt[a]
 }
 
 // ServicesAt returns the Services that ask for an address, or that have it as cluster IP, by name.
 func (w *View) ServicesAt(a netip.Addr) []string {
 	if w.read != nil { // the controller asks for all egress IPs, and records nothing: without their texts
-		w.saw(KindServiceAddress, a.String())
+		w.noteRead(KindServiceAddress, a.String())
 	}
 	return w.servicesAt[a]
 }
 
-// addresses returns a Service's cluster IPs, then its load balancer's addresses and spec.externalIPs.
-func (s *Service) addresses() []netip.Addr {
+// allAddresses returns a Service's cluster IPs, then its load balancer's addresses and spec.externalIPs.
+func (s *Service) allAddresses() []netip.Addr {
 	if s == nil {
 		return nil
 	}
 	return slices.Concat(s.ClusterIPs, s.LoadBalancerIPs, s.ExternalIPs)
 }
 
-// balanced returns the addresses of a Service's load balancer.
-func (s *Service) balanced() []netip.Addr {
+// balancerAddresses returns the addresses of a Service's load balancer.
+func (s *Service) balancerAddresses() []netip.Addr {
 	if s == nil {
 		return nil
 	}
@@ -121,18 +121,18 @@ func (w *World) claimAnew(key string, old, new *Service, was, is []Frontend) (to
 		if slices.Equal(was, is) {
 			return nil // most changes are of endpoints
 		}
-		stays = common(was, is)
+		stays = intersectFrontends(was, is)
 	}
 	before := map[Frontend]string{}
 	for _, f := range slices.Concat(was, is) {
-		before[f] = w.first(f)
+		before[f] = w.firstClaimant(f)
 	}
 	for _, f := range was {
 		if list := w.claims[f]; !stays[f] {
 			w.setClaims(f, slices.DeleteFunc(slices.Clone(list), func(c claimant) bool { return c.key == key }))
 		}
 	}
-	served, since := new.served()
+	served, since := new.servedFrontends()
 	for _, f := range is {
 		if list := w.claims[f]; !stays[f] {
 			now := claimant{key: key}
@@ -140,13 +140,13 @@ func (w *World) claimAnew(key string, old, new *Service, was, is []Frontend) (to
 				now.served = since
 			}
 			i, _ := slices.BinarySearchFunc(list, now, func(a, b claimant) int {
-				return w.precedence(f, a, b, w.services[a.key], new)
+				return w.compareClaimants(f, a, b, w.services[a.key], new)
 			})
 			w.setClaims(f, slices.Concat(list[:i], []claimant{now}, list[i:]))
 		}
 	}
 	for _, f := range slices.Concat(was, is) {
-		if now := w.first(f); now != before[f] {
+		if now := w.firstClaimant(f); now != before[f] {
 			touched = append(touched, Touch{KindFrontend, f.String()}, isFirst(f, before[f]), isFirst(f, now))
 			before[f] = now
 		}
@@ -166,8 +166,8 @@ func (s *Service) claimsLike(o *Service) bool {
 		slices.Equal(s.LoadBalancerIPs, o.LoadBalancerIPs) && s.servedCondition().Same(o.servedCondition())
 }
 
-// common is what is in both lists, each of which has everything once.
-func common(a, b []Frontend) map[Frontend]bool {
+// intersectFrontends is what is in both lists, each of which has everything once.
+func intersectFrontends(a, b []Frontend) map[Frontend]bool {
 	in, out := map[Frontend]bool{}, map[Frontend]bool{}
 	for _, f := range a {
 		in[f] = true
@@ -178,16 +178,17 @@ func common(a, b []Frontend) map[Frontend]bool {
 	return out
 }
 
-// precedence orders Services that ask for the same: by their title to the address; then one that condition Served says
-// has it, the one that says so latest first; then creation, namespace, name.
-func (w *World) precedence(f Frontend, a, b claimant, as, bs *Service) int {
-	return cmp.Or(as.title(f.IP)-bs.title(f.IP), b.served.Compare(a.served), as.Created.Compare(bs.Created),
+// compareClaimants orders Services that ask for the same: by their title to the address; then one that condition Served
+// says has it, the one that says so latest first; then creation, namespace, name.
+func (w *World) compareClaimants(f Frontend, a, b claimant, as, bs *Service) int {
+	return cmp.Or(as.titleRank(f.IP)-bs.titleRank(f.IP), b.served.Compare(a.served), as.Created.Compare(bs.Created),
 		cmp.Compare(as.Namespace, bs.Namespace), cmp.Compare(as.Name, bs.Name))
 }
 
-// title ranks why a Service asks for an address, the best title first: its cluster IP, which the API server gave it;
-// the address in status.loadBalancer, which a load balancer's controller wrote; spec.externalIPs, which its user wrote.
-func (s *Service) title(ip netip.Addr) int {
+// titleRank ranks why a Service asks for an address, the best title first: its cluster IP, which the API server gave
+// it; the address in status.loadBalancer, which a load balancer's controller wrote; spec.externalIPs, which its user
+// wrote.
+func (s *Service) titleRank(ip netip.Addr) int {
 	switch {
 	case slices.Contains(s.ClusterIPs, ip):
 		return 0
@@ -197,12 +198,12 @@ func (s *Service) title(ip netip.Addr) int {
 	return 2
 }
 
-// relocate notes the addresses and networks that a node has now.
-func (w *World) relocate(name string, old, new *Node) []Touch {
-	return slices.Concat(relocateIn(w.nodesAt, KindNodeAddress, name, old.settled(), new.settled()),
-		relocateIn(w.hostsAt, KindHostAddress, name, old.tells(), new.tells()),
-		relocateIn(w.gatewaysAt, KindGatewayAddress, name, old.gateways(), new.gateways()),
-		w.reconnect(name, old.cidrs(), new.cidrs()))
+// noteNodeAddresses notes the addresses and networks that a node has now.
+func (w *World) noteNodeAddresses(name string, old, new *Node) []Touch {
+	return slices.Concat(relocateIn(w.nodesAt, KindNodeAddress, name, old.reservedAddresses(), new.reservedAddresses()),
+		relocateIn(w.hostsAt, KindHostAddress, name, old.reportedAddresses(), new.reportedAddresses()),
+		relocateIn(w.gatewaysAt, KindGatewayAddress, name, old.gatewaysOrNone(), new.gatewaysOrNone()),
+		w.updateNodeNetworks(name, old.hostableCIDRs(), new.hostableCIDRs()))
 }
 
 func relocateIn(index map[netip.Addr][]string, kind Kind, name string, was, is []netip.Addr) []Touch {
@@ -211,28 +212,28 @@ func relocateIn(index map[netip.Addr][]string, kind Kind, name string, was, is [
 	}
 	var touched []Touch
 	for _, a := range slices.Concat(was, is) {
-		note(index, a, name, slices.Contains(is, a))
+		noteInIndex(index, a, name, slices.Contains(is, a))
 		touched = append(touched, Touch{kind, a.String()})
 	}
 	return touched
 }
 
-// tells are all addresses that a node and its kubelet say its host has.
-func (n *Node) tells() []netip.Addr {
+// reportedAddresses are all addresses that a node and its kubelet say its host has.
+func (n *Node) reportedAddresses() []netip.Addr {
 	if n == nil {
 		return nil
 	}
-	return slices.Concat(n.addresses(), n.InternalIPs, n.HostAddrs)
+	return slices.Concat(n.primaryAddresses(), n.InternalIPs, n.HostAddrs)
 }
 
-func (n *Node) gateways() []netip.Addr {
+func (n *Node) gatewaysOrNone() []netip.Addr {
 	if n == nil {
 		return nil
 	}
 	return n.Gateways
 }
 
-func (n *Node) addresses() []netip.Addr {
+func (n *Node) primaryAddresses() []netip.Addr {
 	if n == nil {
 		return nil
 	}
@@ -243,8 +244,8 @@ func (n *Node) addresses() []netip.Addr {
 	return out
 }
 
-// without is a new list.
-func without(list []string, s string) []string {
+// withoutString is a new list.
+func withoutString(list []string, s string) []string {
 	var out []string
 	for _, x := range list {
 		if x != s {

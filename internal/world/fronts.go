@@ -18,21 +18,21 @@ type fronting struct {
 	fronts  int // addresses times ports
 }
 
-func (s *Service) fronting() fronting {
+func (s *Service) asFronting() fronting {
 	if s == nil {
 		return fronting{}
 	}
 	return fronting{s.Key(), s.Created, (len(s.LoadBalancerIPs) + len(s.ExternalIPs)) * len(s.Ports)}
 }
 
-func (f fronting) compare(o fronting) int {
+func (f fronting) compareAge(o fronting) int {
 	return cmp.Or(f.created.Compare(o.created), cmp.Compare(f.key, o.key))
 }
 
 // Fronts says whether a Service may be served at addresses beside its cluster IPs: whether the older ones of its
 // namespace ask for fewer than MaxFronts. One that is alone may always be.
 func (w *View) Fronts(s *Service) bool {
-	w.saw(KindService, s.Key())
+	w.noteRead(KindService, s.Key())
 	in := w.fronting[s.Namespace]
 	return in == nil || !in.without[s.Key()]
 }
@@ -46,8 +46,8 @@ type frontings struct {
 // rankFronts follows what a Service asks for, and returns the others that may be served beside cluster IPs now and
 // could not, or the reverse.
 func (w *World) rankFronts(old, now *Service) (others []*Service) {
-	was, is, service := old.fronting(), now.fronting(), cmp.Or(now, old)
-	if was.fronts == is.fronts && (is.fronts == 0 || was.compare(is) == 0) {
+	was, is, service := old.asFronting(), now.asFronting(), cmp.Or(now, old)
+	if was.fronts == is.fronts && (is.fronts == 0 || was.compareAge(is) == 0) {
 		return nil
 	}
 	in := w.fronting[service.Namespace]
@@ -55,12 +55,12 @@ func (w *World) rankFronts(old, now *Service) (others []*Service) {
 		in = &frontings{without: map[string]bool{}}
 		w.fronting[service.Namespace] = in
 	}
-	if i, had := slices.BinarySearchFunc(in.byAge, was, fronting.compare); had && was.fronts > 0 {
+	if i, had := slices.BinarySearchFunc(in.byAge, was, fronting.compareAge); had && was.fronts > 0 {
 		in.byAge = slices.Delete(in.byAge, i, i+1)
 	}
 	delete(in.without, service.Key())
 	if is.fronts > 0 {
-		i, _ := slices.BinarySearchFunc(in.byAge, is, fronting.compare)
+		i, _ := slices.BinarySearchFunc(in.byAge, is, fronting.compareAge)
 		in.byAge = slices.Insert(in.byAge, i, is)
 	}
 	before := 0
@@ -77,9 +77,9 @@ func (w *World) rankFronts(old, now *Service) (others []*Service) {
 	return slices.DeleteFunc(others, func(o *Service) bool { return o == now })
 }
 
-// claimed are all addresses and ports that a Service asks for; without those beside cluster IPs, where it may have none
-// of them.
-func (w *World) claimed(s *Service, fronts bool) []Frontend {
+// claimedFrontends are all addresses and ports that a Service asks for; without those beside cluster IPs, where it may
+// have none of them.
+func (w *World) claimedFrontends(s *Service, fronts bool) []Frontend {
 	return slices.DeleteFunc(s.Frontends(), func(f Frontend) bool { return !fronts && s.IsFront(f) })
 }
 
@@ -88,14 +88,17 @@ func (s *Service) IsFront(f Frontend) bool {
 	return f.IP.IsValid() && !slices.Contains(s.ClusterIPs, f.IP)
 }
 
-// reclaim notes what a Service asks for now, and those others that what it asks for leaves room for or not.
-func (w *World) reclaim(old, now *Service) []Touch {
-	before := w.claimed(old, old == nil || w.Fronts(old))
+// updateFrontendClaims notes what a Service asks for now, and those others that what it asks for leaves room for or
+// not.
+func (w *World) updateFrontendClaims(old, now *Service) []Touch {
+	before := w.claimedFrontends(old, old == nil || w.Fronts(old))
 	others := w.rankFronts(old, now)
-	touched := w.claimAnew(cmp.Or(now, old).Key(), old, now, before, w.claimed(now, now == nil || w.Fronts(now)))
+	touched := w.claimAnew(cmp.Or(now, old).Key(), old, now, before,
+		w.claimedFrontends(now, now == nil || w.Fronts(now)))
 	for _, o := range others {
 		may := w.Fronts(o)
-		touched = append(touched, w.claimAnew(o.Key(), o, o, w.claimed(o, !may), w.claimed(o, may))...)
+		touched = append(touched, w.claimAnew(o.Key(), o, o, w.claimedFrontends(o, !may),
+			w.claimedFrontends(o, may))...)
 		touched = append(touched, Touch{KindService, o.Key()})
 	}
 	return touched

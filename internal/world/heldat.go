@@ -26,10 +26,10 @@ func (w *World) HeldBefore(node, object string, ip netip.Addr, made time.Time) b
 // whether or not any status names them for it; and those that a status names for it, or did a moment ago, and that have
 // not said yet whether they do. Only the controller knows of any.
 func (w *View) HeldAt(ip netip.Addr) []HeldFor {
-	w.saw(KindHeldAt, ip.String())
+	w.noteRead(KindHeldAt, ip.String())
 	var out []HeldFor
 	for h := range w.heldAt[ip] {
-		if n := w.Node(h.Node); n != nil && w.holdings[h.Node].boot() == n.BootID {
+		if n := w.Node(h.Node); n != nil && w.holdings[h.Node].bootOrNone() == n.BootID {
 			out = append(out, h)
 		}
 	}
@@ -61,8 +61,8 @@ func unnamedBy(p *Placement, node string, ips []netip.Addr) (n int) {
 	return n
 }
 
-// recount notes how many addresses a node says that it holds unnamed, and says what that touches.
-func (w *World) recount(node string, n int) (touched []Touch) {
+// recountUnnamed notes how many addresses a node says that it holds unnamed, and says what that touches.
+func (w *World) recountUnnamed(node string, n int) (touched []Touch) {
 	before := w.Overclaims(node)
 	if w.unnamed[node] = n; n == 0 {
 		delete(w.unnamed, node)
@@ -70,7 +70,7 @@ func (w *World) recount(node string, n int) (touched []Touch) {
 	if w.Overclaims(node) == before {
 		return nil
 	}
-	for _, ips := range w.holdings[node].holds() {
+	for _, ips := range w.holdings[node].holdsOrNone() {
 		for _, ip := range ips {
 			touched = append(touched, heldTouch(ip))
 		}
@@ -78,8 +78,8 @@ func (w *World) recount(node string, n int) (touched []Touch) {
 	return touched
 }
 
-// renamed follows which of the addresses that nodes say they hold for an object its status names them for.
-func (w *World) renamed(object string, old, new *Placement) (touched []Touch) {
+// updateNamedHolders follows which of the addresses that nodes say they hold for an object its status names them for.
+func (w *World) updateNamedHolders(object string, old, new *Placement) (touched []Touch) {
 	nodes := map[string]struct{}{}
 	for _, p := range [...]*Placement{old, new} {
 		for _, i := range p.Items {
@@ -90,9 +90,9 @@ func (w *World) renamed(object string, old, new *Placement) (touched []Touch) {
 		}
 	}
 	for node := range nodes {
-		ips := w.holdings[node].holds()[object]
+		ips := w.holdings[node].holdsOrNone()[object]
 		if more := unnamedBy(new, node, ips) - unnamedBy(old, node, ips); more != 0 {
-			touched = append(touched, w.recount(node, w.unnamed[node]+more)...)
+			touched = append(touched, w.recountUnnamed(node, w.unnamed[node]+more)...)
 		}
 	}
 	return touched
@@ -103,9 +103,9 @@ func (w *World) heldMoved(node string, old, new *Holding) (touched []Touch) {
 	if w.Self != "" {
 		return nil
 	}
-	for object := range union(old.holds(), new.holds()) {
-		before, now := setOf(old.holds()[object]), setOf(new.holds()[object])
-		for ip := range union(before, now) {
+	for object := range unionKeys(old.holdsOrNone(), new.holdsOrNone()) {
+		before, now := setOf(old.holdsOrNone()[object]), setOf(new.holdsOrNone()[object])
+		for ip := range unionKeys(before, now) {
 			_, was := before[ip]
 			_, is := now[ip]
 			i := Assignment{Node: node, IP: ip}
@@ -113,7 +113,7 @@ func (w *World) heldMoved(node string, old, new *Holding) (touched []Touch) {
 			if was && !is {
 				w.letGo(object, i, old.Held(object, ip), new == nil)
 			}
-			anew := was != is || old.Held(object, ip) != new.Held(object, ip) || old.boot() != new.boot()
+			anew := was != is || old.Held(object, ip) != new.Held(object, ip) || old.bootOrNone() != new.bootOrNone()
 			if said := is && w.hasSaid(object, i); said || anew {
 				touched = append(touched, heldTouch(ip))
 			}
@@ -121,10 +121,10 @@ func (w *World) heldMoved(node string, old, new *Holding) (touched []Touch) {
 	}
 	n, silent := 0, w.View
 	silent.read = nil
-	for object, ips := range new.holds() {
+	for object, ips := range new.holdsOrNone() {
 		n += unnamedBy(silent.PlacementOf(object), node, ips)
 	}
-	return append(touched, w.recount(node, n)...)
+	return append(touched, w.recountUnnamed(node, n)...)
 }
 
 func (w *World) noteHeld(object string, i Assignment, is bool) {

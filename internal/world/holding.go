@@ -14,7 +14,7 @@ import (
 // without asking. A node's report about an address that it was not assigned does not count. Here as in all that follows
 // an object is named by its key, as in a Holding.
 func (w *View) Holds(node, object string, ip netip.Addr) bool {
-	w.saw(KindHolders, object)
+	w.noteRead(KindHolders, object)
 	p := w.PlacementOf(object)
 	if p == nil || !p.Names(node, ip) {
 		return false
@@ -41,7 +41,7 @@ func (w *World) SaysItHolds(node, object string, ip netip.Addr) bool {
 
 // Holders are the nodes that hold an address of an object, each once, sorted by name.
 func (w *View) Holders(object string, ip netip.Addr) []string {
-	w.saw(KindHolders, object)
+	w.noteRead(KindHolders, object)
 	p := w.PlacementOf(object)
 	if p == nil {
 		return nil
@@ -64,9 +64,9 @@ func (w *View) Holders(object string, ip netip.Addr) []string {
 // Steers says whether a node has confirmed that it leads its own pods' packets of a family to exactly these nodes, in
 // this boot, and as these were given what they are to hold, not formerly.
 func (w *View) Steers(node, object string, f Family, to []Assignment) bool {
-	said := w.steering(node, object, f)
+	said := w.steeringReports(node, object, f)
 	return len(said) == len(to) && !slices.ContainsFunc(to, func(a Assignment) bool {
-		return !slices.Contains(said, a) || !w.repeats(object, a, w.holdings[node].SteersSince[Of{object, a}])
+		return !slices.Contains(said, a) || !w.repeatsAssignment(object, a, w.holdings[node].SteersSince[Of{object, a}])
 	})
 }
 
@@ -74,13 +74,13 @@ func (w *View) Steers(node, object string, f Family, to []Assignment) bool {
 // the object's status says the same, or to which it yielded its own. It does not record.
 func (w *World) LedBefore(object string, to Assignment) bool {
 	p, own := w.PlacementOf(object), Assignment{w.Self, to.IP}
-	return p != nil && (w.repeats(object, to, w.holdings[w.Self].SteersSince[Of{object, to}]) ||
+	return p != nil && (w.repeatsAssignment(object, to, w.holdings[w.Self].SteersSince[Of{object, to}]) ||
 		p.Names(own.Node, own.IP))
 }
 
-// repeats says whether a claim of an assignment is of the giving of which the object's status says the same. Where each
-// node is the host, each is given the unspecified addresses.
-func (w *View) repeats(object string, a Assignment, repeated ref.Since) bool {
+// repeatsAssignment says whether a claim of an assignment is of the giving of which the object's status says the same.
+// Where each node is the host, each is given the unspecified addresses.
+func (w *View) repeatsAssignment(object string, a Assignment, repeated ref.Since) bool {
 	if repeated == 0 {
 		return true
 	}
@@ -94,19 +94,19 @@ func (w *View) repeats(object string, a Assignment, repeated ref.Since) bool {
 
 // SteersTo says whether a node leads its own pods' packets to another for an address, as far as it has told.
 func (w *View) SteersTo(node, object string, to Assignment) bool {
-	return slices.Contains(w.steering(node, object, FamilyOf(to.IP)), to)
+	return slices.Contains(w.steeringReports(node, object, FamilyOf(to.IP)), to)
 }
 
 // SteersUntold says whether a node has told as much as a report has room for, and nothing of this object.
 func (w *View) SteersUntold(node, object string) bool {
-	w.saw(KindSteering, object)
-	w.saw(KindSteering, "")
+	w.noteRead(KindSteering, object)
+	w.noteRead(KindSteering, "")
 	h, n := w.holdings[node], w.nodes[node]
 	return h != nil && n != nil && h.BootID == n.BootID && h.SteersMore && len(h.Steers[object]) == 0
 }
 
-func (w *View) steering(node, object string, f Family) []Assignment {
-	w.saw(KindSteering, object)
+func (w *View) steeringReports(node, object string, f Family) []Assignment {
+	w.noteRead(KindSteering, object)
 	h, n := w.holdings[node], w.nodes[node]
 	if h == nil || n == nil || h.BootID != n.BootID {
 		return nil
@@ -133,13 +133,13 @@ type Yield struct {
 
 // Yielded is set if this node yields an address, else nil.
 func (w *View) Yielded(egressIP string, ip netip.Addr) *Yield {
-	w.saw(KindHolders, egressIP)
+	w.noteRead(KindHolders, egressIP)
 	return w.yielded[EgressAddress{egressIP, ip}]
 }
 
 // EachYielded are all that this node yields, in order.
 func (w *View) EachYielded() []EgressAddress {
-	w.saw(KindYielded, "")
+	w.noteRead(KindYielded, "")
 	return slices.SortedFunc(maps.Keys(w.yielded), EgressAddress.Compare)
 }
 
@@ -194,8 +194,8 @@ func (w *View) Problem(node, object string) string {
 
 // ProblemReason is the same, with its reason; "" where the node gave none.
 func (w *View) ProblemReason(node, object string) (text, reason string) {
-	w.saw(KindProblems, object)
-	w.saw(KindNodeProblem, node)
+	w.noteRead(KindProblems, object)
+	w.noteRead(KindNodeProblem, node)
 	h, n := w.holdings[node], w.nodes[node]
 	if h == nil || n == nil || h.BootID != n.BootID {
 		return "", ""
@@ -208,11 +208,11 @@ func (w *View) ProblemReason(node, object string) (text, reason string) {
 
 // Faults are a node's networks that can host nothing, in its own words.
 func (w *View) Faults(node string) map[netip.Prefix]string {
-	w.saw(KindFaults, node)
-	return w.holdings[node].faults()
+	w.noteRead(KindFaults, node)
+	return w.holdings[node].faultsOrNone()
 }
 
-func (h *Holding) faults() map[netip.Prefix]string {
+func (h *Holding) faultsOrNone() map[netip.Prefix]string {
 	if h == nil {
 		return nil
 	}
@@ -221,7 +221,7 @@ func (h *Holding) faults() map[netip.Prefix]string {
 
 // Conflicts are the addresses of an EgressIP that a node holds and another machine says it has, by that node's word.
 func (w *View) Conflicts(node, egressIP string) []Conflict {
-	w.saw(KindProblems, egressIP)
+	w.noteRead(KindProblems, egressIP)
 	h, n := w.holdings[node], w.nodes[node]
 	if h == nil || n == nil || h.BootID != n.BootID {
 		return nil
@@ -249,14 +249,14 @@ func (w *World) reportTouched(node string, old, new *Holding) []Touch {
 // cost them anything.
 func steeringTouched(old, new *Holding) []Touch {
 	var t []Touch
-	for name := range union(old.steers(), new.steers()) {
-		before, now := old.steers()[name], new.steers()[name]
+	for name := range unionKeys(old.steersOrNone(), new.steersOrNone()) {
+		before, now := old.steersOrNone()[name], new.steersOrNone()[name]
 		anew := func(a Assignment) bool { return old.steersSince(name, a) != new.steersSince(name, a) }
-		if old.boot() != new.boot() || !slices.Equal(before, now) || slices.ContainsFunc(now, anew) {
+		if old.bootOrNone() != new.bootOrNone() || !slices.Equal(before, now) || slices.ContainsFunc(now, anew) {
 			t = append(t, Touch{KindSteering, name})
 		}
 	}
-	if old.steersMore() != new.steersMore() || new.steersMore() && old.boot() != new.boot() {
+	if old.steersMore() != new.steersMore() || new.steersMore() && old.bootOrNone() != new.bootOrNone() {
 		t = append(t, Touch{KindSteering, ""})
 	}
 	return t
@@ -264,15 +264,15 @@ func steeringTouched(old, new *Holding) []Touch {
 
 // SayHeld notes since when an address that a node holds was given to it; 0: it does not say.
 func (h *Holding) SayHeld(object string, ip netip.Addr, since ref.Since) {
-	say(&h.HeldSince, Of{object, Assignment{h.Node, ip}}, since)
+	putSince(&h.HeldSince, Of{object, Assignment{h.Node, ip}}, since)
 }
 
 // SaySteers notes since when an address that a node steers to was given to the one that holds it; 0: it does not say.
 func (h *Holding) SaySteers(object string, to Assignment, since ref.Since) {
-	say(&h.SteersSince, Of{object, to}, since)
+	putSince(&h.SteersSince, Of{object, to}, since)
 }
 
-func say(all *map[Of]ref.Since, of Of, since ref.Since) {
+func putSince(all *map[Of]ref.Since, of Of, since ref.Since) {
 	if since == 0 {
 		return
 	}
@@ -299,14 +299,14 @@ func (h *Holding) steersSince(object string, a Assignment) ref.Since {
 
 func (h *Holding) steersMore() bool { return h != nil && h.SteersMore }
 
-func (h *Holding) steers() map[string][]Assignment {
+func (h *Holding) steersOrNone() map[string][]Assignment {
 	if h == nil {
 		return nil
 	}
 	return h.Steers
 }
 
-func union[K comparable, V any](a, b map[K]V) map[K]struct{} {
+func unionKeys[K comparable, V any](a, b map[K]V) map[K]struct{} {
 	all := map[K]struct{}{}
 	for k := range a {
 		all[k] = struct{}{}
@@ -324,28 +324,29 @@ func (w *World) holdersTouched(node string, old, new *Holding) []Touch {
 	var t []Touch
 	silent := w.View
 	silent.read = nil
-	for name := range union(old.holds(), new.holds()) {
+	for name := range unionKeys(old.holdsOrNone(), new.holdsOrNone()) {
 		p := silent.PlacementOf(name)
 		if p == nil {
 			continue
 		}
-		before, now := p.naming(node, old.holds()[name]), p.naming(node, new.holds()[name])
+		before, now := p.namedAddresses(node, old.holdsOrNone()[name]), p.namedAddresses(node, new.holdsOrNone()[name])
 		anew := func(ip netip.Addr) bool { return old.Held(name, ip) != new.Held(name, ip) }
-		if !slices.Equal(before, now) || len(now) > 0 && old.boot() != new.boot() || slices.ContainsFunc(now, anew) {
+		if !slices.Equal(before, now) || len(now) > 0 && old.bootOrNone() != new.bootOrNone() ||
+			slices.ContainsFunc(now, anew) {
 			t = append(t, Touch{KindHolders, name})
 		}
 	}
 	return t
 }
 
-func (h *Holding) holds() map[string][]netip.Addr {
+func (h *Holding) holdsOrNone() map[string][]netip.Addr {
 	if h == nil {
 		return nil
 	}
 	return h.Holds
 }
 
-func (h *Holding) boot() string {
+func (h *Holding) bootOrNone() string {
 	if h == nil {
 		return ""
 	}
@@ -362,8 +363,8 @@ func problemsTouched(node string, old, new *Holding) []Touch {
 	if new != nil {
 		n = *new
 	}
-	all := union(o.Problems, n.Problems)
-	maps.Copy(all, union(o.Conflicts, n.Conflicts))
+	all := unionKeys(o.Problems, n.Problems)
+	maps.Copy(all, unionKeys(o.Conflicts, n.Conflicts))
 	var t []Touch
 	for name := range all {
 		if o.BootID != n.BootID || o.Problems[name] != n.Problems[name] || o.Reasons[name] != n.Reasons[name] ||
@@ -381,7 +382,7 @@ func problemsTouched(node string, old, new *Holding) []Touch {
 // faultsTouched follows a change of what a node says of its networks. Its annotation may say the same earlier, or
 // later.
 func faultsTouched(node string, old, new *Holding) []Touch {
-	if maps.Equal(old.faults(), new.faults()) {
+	if maps.Equal(old.faultsOrNone(), new.faultsOrNone()) {
 		return nil
 	}
 	return []Touch{{KindFaults, node}}

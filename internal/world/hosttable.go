@@ -20,7 +20,7 @@ type HostTable struct {
 	Ours bool
 }
 
-func (t HostTable) equal(o HostTable) bool {
+func (t HostTable) equalTable(o HostTable) bool {
 	return t.ID == o.ID && t.VRF == o.VRF && t.Ours == o.Ours && t.Routes == o.Routes && t.Default == o.Default &&
 		t.Refuses == o.Refuses && slices.Equal(t.Names, o.Names)
 }

@@ -25,7 +25,7 @@ func newPodGroup() *podGroup {
 	return &podGroup{pods: map[string]*Pod{}, labelled: map[string]map[string]map[string]*Pod{}}
 }
 
-func (g *podGroup) add(p *Pod) {
+func (g *podGroup) addPod(p *Pod) {
 	g.pods[p.Key()] = p
 	for key, byValue := range g.labelled {
 		addLabelled(byValue, key, p)
@@ -43,7 +43,7 @@ func addLabelled(byValue map[string]map[string]*Pod, key string, p *Pod) {
 	byValue[value][p.Key()] = p
 }
 
-func (g *podGroup) remove(p *Pod) {
+func (g *podGroup) removePod(p *Pod) {
 	delete(g.pods, p.Key())
 	for key, byValue := range g.labelled {
 		if value, has := p.Labels[key]; has {
@@ -54,8 +54,8 @@ func (g *podGroup) remove(p *Pod) {
 	}
 }
 
-// by is an index of the pods by the values of a label.
-func (g *podGroup) by(key string) map[string]map[string]*Pod {
+// indexByLabel is an index of the pods by the values of a label.
+func (g *podGroup) indexByLabel(key string) map[string]map[string]*Pod {
 	byValue, is := g.labelled[key]
 	if !is {
 		if len(g.labelled) >= mostIndexed {
@@ -70,15 +70,15 @@ func (g *podGroup) by(key string) map[string]map[string]*Pod {
 	return byValue
 }
 
-// selected yields the pods that a selector selects, in no order.
-func (g *podGroup) selected(s labels.Selector) iter.Seq[*Pod] {
+// selectedPods yields the pods that a selector selects, in no order.
+func (g *podGroup) selectedPods(s labels.Selector) iter.Seq[*Pod] {
 	return func(yield func(*Pod) bool) {
 		if g == nil {
 			return
 		}
-		for _, pods := range g.candidates(s) {
+		for _, pods := range g.candidatePods(s) {
 			for _, p := range pods {
-				if p.selectable() && s.Matches(labels.Set(p.Labels)) && !yield(p) {
+				if p.isSelectable() && s.Matches(labels.Set(p.Labels)) && !yield(p) {
 					return
 				}
 			}
@@ -86,9 +86,9 @@ func (g *podGroup) selected(s labels.Selector) iter.Seq[*Pod] {
 	}
 }
 
-// candidates are the pods among which those are that a selector selects: by the label of which the fewest have a value
-// that it demands; all, where it demands none.
-func (g *podGroup) candidates(s labels.Selector) []map[string]*Pod {
+// candidatePods are the pods among which those are that a selector selects: by the label of which the fewest have a
+// value that it demands; all, where it demands none.
+func (g *podGroup) candidatePods(s labels.Selector) []map[string]*Pod {
 	best, fewest := []map[string]*Pod{g.pods}, len(g.pods)
 	requirements, selectable := s.Requirements()
 	if !selectable {
@@ -103,7 +103,7 @@ func (g *podGroup) candidates(s labels.Selector) []map[string]*Pod {
 			continue
 		}
 		asked++
-		byValue := g.by(r.Key())
+		byValue := g.indexByLabel(r.Key())
 		var found []map[string]*Pod
 		n := 0
 		for value := range r.Values() {
@@ -125,8 +125,8 @@ func demandsValue(r labels.Requirement) bool {
 	return false
 }
 
-// selectable says whether an EgressIP can select the pod.
-func (p *Pod) selectable() bool { return !p.HostNetwork && !p.Completed }
+// isSelectable says whether an EgressIP can select the pod.
+func (p *Pod) isSelectable() bool { return !p.HostNetwork && !p.Completed }
 
 // PodsIn yields the pods of a namespace in no order, for readers that do not record.
 func (w *World) PodsIn(ns string) iter.Seq[*Pod] {
@@ -140,7 +140,7 @@ func (w *World) PodsIn(ns string) iter.Seq[*Pod] {
 func (w *World) touchSelected(ns string, selectors ...labels.Selector) []Touch {
 	var touched []Touch
 	for _, s := range selectors {
-		for p := range w.podsIn[ns].selected(s) {
+		for p := range w.podsIn[ns].selectedPods(s) {
 			touched = append(touched, Touch{KindPod, p.Key()})
 		}
 	}

@@ -30,7 +30,7 @@ type LinkRoute struct {
 	OnLink bool
 }
 
-func (l Link) equal(o Link) bool {
+func (l Link) equalLink(o Link) bool {
 	return l.Name == o.Name && l.Index == o.Index && l.MAC == o.MAC && l.VRF == o.VRF && l.Fault == o.Fault &&
 		slices.Equal(l.Addrs, o.Addrs) && slices.Equal(l.Routes, o.Routes)
 }
@@ -50,7 +50,7 @@ func (h *Host) LinkFor(ip netip.Addr) (primary bool, link *Link) {
 	}
 	for i := range h.Links {
 		for _, p := range h.Links[i].Addrs {
-			if !hosts(p) || !p.Masked().Contains(ip) || p.Bits() < best {
+			if !hasHostRoom(p) || !p.Masked().Contains(ip) || p.Bits() < best {
 				continue
 			}
 			if p.Bits() > best || link == nil && !primary {
@@ -68,8 +68,8 @@ func (l *Link) unlessFaulty(f Family) *Link {
 	return l
 }
 
-// hosts says whether there is room beside an address in its subnet.
-func hosts(p netip.Prefix) bool { return p.Bits() < p.Addr().BitLen() }
+// hasHostRoom says whether there is room beside an address in its subnet.
+func hasHostRoom(p netip.Prefix) bool { return p.Bits() < p.Addr().BitLen() }
 
 // CIDRs are the host's addresses as it publishes them: with the length of their subnets where egress IPs can be, else
 // alone.
@@ -105,7 +105,7 @@ func (h *Host) Faults() map[netip.Prefix]string {
 			switch fault := l.Fault[FamilyOf(p.Addr())]; {
 			case fault == "":
 				well = append(well, p)
-			case hosts(p) && out[p.Masked()] == "":
+			case hasHostRoom(p) && out[p.Masked()] == "":
 				out[p.Masked()] = fault
 			}
 		}
@@ -123,7 +123,7 @@ func (n *Node) Networks() []netip.Prefix {
 	}
 	var out []netip.Prefix
 	for _, p := range slices.Concat(n.Primary, n.CIDRs) {
-		if m := p.Masked(); hosts(p) && !slices.Contains(out, m) {
+		if m := p.Masked(); hasHostRoom(p) && !slices.Contains(out, m) {
 			out = append(out, m)
 		}
 	}

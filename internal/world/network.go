@@ -33,7 +33,7 @@ type NodeNetwork struct {
 	Subnets []netip.Prefix // one a family
 }
 
-func (p NodeNetwork) same(o NodeNetwork) bool { return slices.Equal(p.Subnets, o.Subnets) }
+func (p NodeNetwork) sameSubnets(o NodeNetwork) bool { return slices.Equal(p.Subnets, o.Subnets) }
 
 // Interface is a pod's interface into a network.
 type Interface struct {
@@ -42,12 +42,12 @@ type Interface struct {
 	IPs     []netip.Addr
 }
 
-func (i Interface) same(o Interface) bool {
+func (i Interface) sameInterface(o Interface) bool {
 	return i.Network == o.Network && i.MAC == o.MAC && slices.Equal(i.IPs, o.IPs)
 }
 
-// in are the addresses of those of some interfaces that are in a network.
-func in(network string, interfaces []Interface) []netip.Addr {
+// addressesInNetwork are the addresses of those of some interfaces that are in a network.
+func addressesInNetwork(network string, interfaces []Interface) []netip.Addr {
 	var out []netip.Addr
 	for _, i := range interfaces {
 		if i.Network == network {
@@ -60,13 +60,13 @@ func in(network string, interfaces []Interface) []netip.Addr {
 // Key is the name.
 func (n *Network) Key() string { return n.Name }
 
-func (n *Network) same(o *Network) bool {
+func (n *Network) sameNetwork(o *Network) bool {
 	return n.ID == o.ID && slices.Equal(n.Subnets, o.Subnets) && slices.Equal(n.Join, o.Join) &&
-		slices.Equal(n.Transit, o.Transit) && n.selects() == o.selects()
+		slices.Equal(n.Transit, o.Transit) && n.selectorText() == o.selectorText()
 }
 
-// selects is the text of the selector.
-func (n *Network) selects() string {
+// selectorText is the text of the selector.
+func (n *Network) selectorText() string {
 	if n.Namespaces == nil {
 		return labels.Nothing().String()
 	}
@@ -130,7 +130,7 @@ func (n *Node) In(network string) NodeNetwork {
 
 // Networks lists all networks, the default one first, then by name.
 func (w *View) Networks() []string {
-	w.saw(KindNetworks, "")
+	w.noteRead(KindNetworks, "")
 	names := slices.Sorted(maps.Keys(w.networks))
 	i := slices.Index(names, ref.DefaultNetwork)
 	return slices.Insert(slices.Delete(names, i, i+1), 0, ref.DefaultNetwork)
@@ -139,7 +139,7 @@ func (w *View) Networks() []string {
 // Network is a network, or nil. A network without a valid number, or with one that was another's first, does not count:
 // its rows would be the other's.
 func (w *View) Network(name string) *Network {
-	w.saw(KindNetwork, name)
+	w.noteRead(KindNetwork, name)
 	n := w.networks[name]
 	if n == nil || n.ID < 0 || n.ID > MaxNetworkID || w.numbered[n.ID][0] != name {
 		return nil
@@ -166,7 +166,7 @@ func (w *World) DelNetwork(name string) []Touch {
 // PrimaryNetwork is the one by which pods of a namespace talk to the outside, and which EgressIPs are about; of several
 // that select the namespace the one with the lowest number. A pod may have interfaces into others beside it.
 func (w *View) PrimaryNetwork(namespace string) string {
-	w.saw(KindPrimaryNetwork, namespace)
+	w.noteRead(KindPrimaryNetwork, namespace)
 	if name, other := w.primary[namespace]; other {
 		return name
 	}
@@ -200,7 +200,7 @@ func (w *World) choosePrimary(namespace string) []Touch {
 func (w *World) networkChanged(old, now *Network) []Touch {
 	var touched []Touch
 	if old != nil && (now == nil || now.ID != old.ID) {
-		w.numbered[old.ID] = without(w.numbered[old.ID], old.Name)
+		w.numbered[old.ID] = withoutString(w.numbered[old.ID], old.Name)
 		touched = w.touchNumbered(old.ID)
 	}
 	if now != nil && !slices.Contains(w.numbered[now.ID], now.Name) {
@@ -208,7 +208,7 @@ func (w *World) networkChanged(old, now *Network) []Touch {
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.said)) {
 		if n := w.said[name]; len(n.Further) > 0 {
-			touched = append(touched, w.putNode(w.believed(n))...)
+			touched = append(touched, w.putNode(w.withoutDisputed(n))...)
 		}
 	}
 	for namespace := range w.namespaces {

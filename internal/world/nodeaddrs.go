@@ -55,10 +55,10 @@ func (w *View) isVouched(n *Node, a netip.Addr) bool {
 			return true
 		}
 	}
-	w.saw(KindNetworkLengths, "")
+	w.noteRead(KindNetworkLengths, "")
 	for bits, networks := range w.lengths[:a.BitLen()] {
 		if p := netip.PrefixFrom(a, bits); networks > 0 && NotAHosts(p) == "" {
-			w.saw(KindNodeNetwork, p.Masked().String())
+			w.noteRead(KindNodeNetwork, p.Masked().String())
 			if w.nodesIn[p.Masked()].vouchesFor(n.Name, a) {
 				return true
 			}
@@ -70,10 +70,10 @@ func (w *View) isVouched(n *Node, a netip.Addr) bool {
 // IsNetworkEnd reports whether an address is the first or last one of a network in which two nodes have addresses. One
 // node's word is not enough: it would take addresses from Services.
 func (w *View) IsNetworkEnd(a netip.Addr) bool {
-	w.saw(KindNetworkLengths, "")
+	w.noteRead(KindNetworkLengths, "")
 	for bits, networks := range w.lengths[:a.BitLen()] {
 		if p := netip.PrefixFrom(a, bits); networks > 0 && isEnd(p, a) {
-			w.saw(KindNodeNetwork, p.Masked().String())
+			w.noteRead(KindNodeNetwork, p.Masked().String())
 			if len(w.nodesIn[p.Masked()]) > 1 {
 				return true
 			}
@@ -111,16 +111,16 @@ func (m members) isSettled() bool {
 	return false
 }
 
-// reconnect notes the networks that a node has now. A network is touched unless it vouches for any address before and
-// afterwards, whoever joins.
-func (w *World) reconnect(name string, was, is []netip.Prefix) (touched []Touch) {
+// updateNodeNetworks notes the networks that a node has now. A network is touched unless it vouches for any address
+// before and afterwards, whoever joins.
+func (w *World) updateNodeNetworks(name string, was, is []netip.Prefix) (touched []Touch) {
 	if slices.Equal(was, is) {
 		return nil
 	}
 	for p := range networksOf(slices.Concat(was, is)) {
 		m := w.nodesIn[p]
 		before, settled := len(m), m.isSettled()
-		w.join(p, name, addrsIn(p, is))
+		w.noteNetworkMember(p, name, addrsIn(p, is))
 		now := len(w.nodesIn[p])
 		if !settled || !w.nodesIn[p].isSettled() {
 			touched = append(touched, Touch{KindNodeNetwork, p.String()})
@@ -134,8 +134,8 @@ func (w *World) reconnect(name string, was, is []netip.Prefix) (touched []Touch)
 	return touched
 }
 
-// join notes a node's addresses in a network; none: it is no longer a member.
-func (w *World) join(network netip.Prefix, node string, addrs []netip.Addr) {
+// noteNetworkMember notes a node's addresses in a network; none: it is no longer a member.
+func (w *World) noteNetworkMember(network netip.Prefix, node string, addrs []netip.Addr) {
 	m := w.nodesIn[network]
 	if m == nil {
 		m = members{}
@@ -170,10 +170,10 @@ func addrsIn(network netip.Prefix, cidrs []netip.Prefix) []netip.Addr {
 	return out
 }
 
-// cidrs returns a node's addresses in networks that can have hosts, with the networks' lengths.
-func (n *Node) cidrs() []netip.Prefix {
+// hostableCIDRs returns a node's addresses in networks that can have hosts, with the networks' lengths.
+func (n *Node) hostableCIDRs() []netip.Prefix {
 	if n == nil {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Concat(n.Primary, n.CIDRs), func(p netip.Prefix) bool { return !hosts(p) })
+	return slices.DeleteFunc(slices.Concat(n.Primary, n.CIDRs), func(p netip.Prefix) bool { return !hasHostRoom(p) })
 }

@@ -23,6 +23,6 @@ func (s NodeSelector) String() string {
 	return s.Labels.String()
 }
 
-func (s NodeSelector) same(o NodeSelector) bool {
+func (s NodeSelector) sameSelector(o NodeSelector) bool {
 	return s.Problem == o.Problem && s.String() == o.String()
 }

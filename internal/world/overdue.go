@@ -3,7 +3,7 @@ package world
 // Overdue is the node that this one has waited for in vain to say that it holds an address: its pods are not led there
 // before it does. "" stands for no node.
 func (w *View) Overdue(c EgressAddress) string {
-	w.saw(KindHolders, c.Object)
+	w.noteRead(KindHolders, c.Object)
 	return w.overdue[c]
 }
 

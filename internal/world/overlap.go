@@ -9,8 +9,8 @@ import (
 	"github.com/egret-net/egret/internal/destinations"
 )
 
-// flag is the one, of agents and controllers alike, that sets a range; "" if it is fixed.
-func (s ownSubnet) flag() string {
+// flagName is the one, of agents and controllers alike, that sets a range; "" if it is fixed.
+func (s ownSubnet) flagName() string {
 	v := FamilyOf(s.CIDR.Addr()).String()
 	return map[string]string{"pod": "--cluster-subnets", "service": "--service-subnets",
 		"join": "--gateway-" + v + "-join-subnet", "transit": "--cluster-manager-" + v + "-transit-subnet",
@@ -32,17 +32,17 @@ func noMachines() []ownSubnet {
 // and those whose addresses no machine can have. It names each and what to change.
 func (c *Config) CheckSubnets() error {
 	var errs []error
-	all := append(c.ownSubnets(), c.masqueraded()...)
+	all := append(c.ownSubnets(), c.masqueradeSubnets()...)
 	for i, a := range all {
 		for _, b := range noMachines() {
 			if a.CIDR.Overlaps(b.CIDR) {
 				errs = append(errs, fmt.Errorf("%s has addresses that no machine can have: give %s a range outside %s (%s)",
-					a, a.flag(), b.CIDR, b.What))
+					a, a.flagName(), b.CIDR, b.What))
 			}
 		}
 		for _, b := range all[i+1:] {
 			if a.CIDR.Overlaps(b.CIDR) {
-				errs = append(errs, fmt.Errorf("%s and %s overlap: %s", a, b, remedy(a, b)))
+				errs = append(errs, fmt.Errorf("%s and %s overlap: %s", a, b, remedyFlag(a, b)))
 			}
 		}
 	}
@@ -54,9 +54,9 @@ func (c *Config) CheckSubnets() error {
 // (NodeLocal DNSCache).
 func (c *Config) OverlappedBy(h *Host) []string {
 	var out []string
-	for _, n := range h.networks() {
-		for _, r := range append(c.ownSubnets(), c.masqueraded()...) {
-			if hosts(n.CIDR) && n.CIDR.Overlaps(r.CIDR) {
+	for _, n := range h.hostNetworks() {
+		for _, r := range append(c.ownSubnets(), c.masqueradeSubnets()...) {
+			if hasHostRoom(n.CIDR) && n.CIDR.Overlaps(r.CIDR) {
 				out = append(out, fmt.Sprintf("%s and %s overlap, and who has an address in both is not reached: "+
 					"use another network there%s", n, r, orFlag(r)))
 			}
@@ -70,7 +70,7 @@ func (c *Config) OverlappedBy(h *Host) []string {
 // them. That leaves the traffic inside the cluster as it is.
 func (c *Config) Overlapped(s destinations.Set) []string {
 	var out []string
-	for _, r := range append(c.ownSubnets(), c.masqueraded()...) {
+	for _, r := range append(c.ownSubnets(), c.masqueradeSubnets()...) {
 		if s.Overlaps(destinations.Of(r.CIDR)) {
 			out = append(out, r.String())
 		}
@@ -80,7 +80,7 @@ func (c *Config) Overlapped(s destinations.Set) []string {
 
 func (s ownSubnet) String() string { return s.What + " subnet " + s.CIDR.String() }
 
-func (c *Config) masqueraded() []ownSubnet {
+func (c *Config) masqueradeSubnets() []ownSubnet {
 	var out []ownSubnet
 	for _, p := range c.MasqueradeSubnets {
 		out = append(out, ownSubnet{"masquerade", p})
@@ -88,9 +88,9 @@ func (c *Config) masqueraded() []ownSubnet {
 	return out
 }
 
-// remedy names a flag that the user can change, the second's if it has one.
-func remedy(a, b ownSubnet) string {
-	switch first, second := a.flag(), b.flag(); {
+// remedyFlag names a flag that the user can change, the second's if it has one.
+func remedyFlag(a, b ownSubnet) string {
+	switch first, second := a.flagName(), b.flagName(); {
 	case second != "":
 		return "give " + second + " a range outside " + a.CIDR.String()
 	case first != "":
@@ -100,7 +100,7 @@ func remedy(a, b ownSubnet) string {
 }
 
 func orFlag(s ownSubnet) string {
-	if flag := s.flag(); flag != "" {
+	if flag := s.flagName(); flag != "" {
 		return ", or build the cluster with another " + flag
 	}
 	return ""
@@ -114,7 +114,7 @@ type hostNetwork struct {
 
 func (n hostNetwork) String() string { return "network " + n.CIDR.String() + " of " + n.Link }
 
-func (h *Host) networks() []hostNetwork {
+func (h *Host) hostNetworks() []hostNetwork {
 	var out []hostNetwork
 	for _, p := range slices.Concat(h.Primary, h.Uplink) {
 		out = append(out, hostNetwork{"the uplink", p.Masked()})

@@ -7,24 +7,24 @@ type pair struct{ one, other string }
 
 func pairOf(a, b *EgressIP) pair { return pair{min(a.Name, b.Name), max(a.Name, b.Name)} }
 
-// overlap says whether two EgressIPs have a destination of a family in common; of an EgressIP and itself, whether it
-// has any. It is kept for as long as both have their selectors. The caller has asked which EgressIPs select a pod. A
-// change of this answer touches that one (overlapAnew), and a network that comes or goes does not.
-func (w *View) overlap(a, b *EgressIP, f Family) bool {
+// destinationsOverlap says whether two EgressIPs have a destination of a family in common; of an EgressIP and itself,
+// whether it has any. It is kept for as long as both have their selectors. The caller has asked which EgressIPs select
+// a pod. A change of this answer touches that one (overlapAnew), and a network that comes or goes does not.
+func (w *View) destinationsOverlap(a, b *EgressIP, f Family) bool {
 	if a.Traffic == nil && b.Traffic == nil {
 		return true
 	}
 	p := pairOf(a, b)
 	known, is := w.overlaps[p]
 	if !is {
-		known = w.overlapping(a, b)
+		known = w.overlapByFamily(a, b)
 		w.overlaps[p] = known
 	}
 	return known[f]
 }
 
-// overlapping is the same of both families, by what they have now.
-func (w *tables) overlapping(a, b *EgressIP) (by [2]bool) {
+// overlapByFamily is the same of both families, by what they have now.
+func (w *tables) overlapByFamily(a, b *EgressIP) (by [2]bool) {
 	if a.Name == b.Name {
 		return w.hasNetworks(a)
 	}
@@ -55,7 +55,7 @@ func (w *World) overlapAnew(concerned map[string]*EgressIP) []Touch {
 		if concerned[p.one] == nil && concerned[p.other] == nil {
 			continue
 		}
-		if now := w.overlapping(w.egressIPs[p.one], w.egressIPs[p.other]); now != before {
+		if now := w.overlapByFamily(w.egressIPs[p.one], w.egressIPs[p.other]); now != before {
 			w.overlaps[p] = now
 			turned = append(turned, p)
 		}
@@ -82,7 +82,7 @@ func (w *World) touchSelectedByBoth(ns string, one, other *EgressIP) []Touch {
 		return nil
 	}
 	var touched []Touch
-	for p := range w.podsIn[ns].selected(one.Pods) {
+	for p := range w.podsIn[ns].selectedPods(one.Pods) {
 		if other.Pods.Matches(labels.Set(p.Labels)) {
 			touched = append(touched, Touch{KindPod, p.Key()})
 		}

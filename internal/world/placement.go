@@ -73,8 +73,8 @@ func (p *Placement) Keeps(ip netip.Addr) bool {
 	return p.Assignee(ip) != "" || slices.Contains(p.Granted, ip)
 }
 
-// naming are those addresses for which the status names a node.
-func (p *Placement) naming(node string, ips []netip.Addr) []netip.Addr {
+// namedAddresses are those addresses for which the status names a node.
+func (p *Placement) namedAddresses(node string, ips []netip.Addr) []netip.Addr {
 	return slices.DeleteFunc(slices.Clone(ips), func(ip netip.Addr) bool { return !p.Names(node, ip) })
 }
 
@@ -106,8 +106,8 @@ func (w *World) ShownPlacementOf(key string) *Placement {
 	return nil
 }
 
-// over is a decided placement, instead of the one that the API shows.
-func (p Placement) over(shown *Placement) Placement {
+// withShown is a decided placement, instead of the one that the API shows.
+func (p Placement) withShown(shown *Placement) Placement {
 	p.Leaving = datedAs(p.Leaving, shown.Leaving)
 	return p
 }
@@ -123,7 +123,7 @@ func (w *World) ShownEgressIP(name string) *EgressIP { return Shown[EgressIP](w,
 func placedOver(shown *EgressIP, d Decision) *EgressIP {
 	out := *shown
 	if p, is := d.Status.(Placement); is {
-		out.Placement, out.Altered = p.over(&shown.Placement), false
+		out.Placement, out.Altered = p.withShown(&shown.Placement), false
 	}
 	out.Conditions = conditionsOver(shown.Conditions, d.Conditions)
 	return &out

@@ -20,8 +20,8 @@ type podAddress struct {
 	ip            netip.Addr
 }
 
-// addresses are those that a pod says it has; none of nil. One that has completed has given them up.
-func (p *Pod) addresses() iter.Seq[podAddress] {
+// claimedAddresses are those that a pod says it has; none of nil. One that has completed has given them up.
+func (p *Pod) claimedAddresses() iter.Seq[podAddress] {
 	return func(yield func(podAddress) bool) {
 		if p == nil || p.HostNetwork || p.Completed {
 			return
@@ -41,8 +41,8 @@ func (p *Pod) addresses() iter.Seq[podAddress] {
 	}
 }
 
-func (p *Pod) says(a podAddress) bool {
-	for own := range p.addresses() {
+func (p *Pod) claimsAddress(a podAddress) bool {
+	for own := range p.claimedAddresses() {
 		if own == a {
 			return true
 		}
@@ -50,19 +50,20 @@ func (p *Pod) says(a podAddress) bool {
 	return false
 }
 
-// is says whether two are states of one pod, or pods that follow each other under one name.
-func (p *Pod) is(o *Pod) bool { return p.Namespace == o.Namespace && p.Name == o.Name }
+// isSamePod says whether two are states of one pod, or pods that follow each other under one name.
+func (p *Pod) isSamePod(o *Pod) bool { return p.Namespace == o.Namespace && p.Name == o.Name }
 
-// before orders pods that say that they have one address. An agent gives the address of a pod that is going away to
-// another as soon as the former is detached, and its object may be there for longer. Of the others, it is that of which
-// its kubelet says so, too, and not only an annotation; then the older one's.
-func (p *Pod) before(o *Pod) int {
-	return cmp.Or(last(p.Terminating, o.Terminating), last(o.Confirmed, p.Confirmed), p.Created.Compare(o.Created),
-		cmp.Compare(p.UID, o.UID), cmp.Compare(p.Namespace, o.Namespace), cmp.Compare(p.Name, o.Name))
+// compareAddressTitle orders pods that say that they have one address. An agent gives the address of a pod that is
+// going away to another as soon as the former is detached, and its object may be there for longer. Of the others, it is
+// that of which its kubelet says so, too, and not only an annotation; then the older one's.
+func (p *Pod) compareAddressTitle(o *Pod) int {
+	return cmp.Or(orderLast(p.Terminating, o.Terminating), orderLast(o.Confirmed, p.Confirmed),
+		p.Created.Compare(o.Created), cmp.Compare(p.UID, o.UID), cmp.Compare(p.Namespace, o.Namespace),
+		cmp.Compare(p.Name, o.Name))
 }
 
-// last orders what is so behind what is not.
-func last(p, o bool) int {
+// orderLast orders what is so behind what is not.
+func orderLast(p, o bool) int {
 	switch {
 	case p == o:
 		return 0
@@ -72,53 +73,53 @@ func last(p, o bool) int {
 	return -1
 }
 
-// readdress follows the addresses that a pod says it has, and touches pods that gain or lose one by it.
-func (w *World) readdress(old, now *Pod) (touched []Touch) {
-	for a := range old.addresses() {
-		if !now.says(a) {
+// updatePodAddresses follows the addresses that a pod says it has, and touches pods that gain or lose one by it.
+func (w *World) updatePodAddresses(old, now *Pod) (touched []Touch) {
+	for a := range old.claimedAddresses() {
+		if !now.claimsAddress(a) {
 			touched = append(touched, w.giveUp(a, old)...)
 		}
 	}
-	for a := range now.addresses() {
-		touched = append(touched, w.ask(a, now)...)
+	for a := range now.claimedAddresses() {
+		touched = append(touched, w.noteAddressClaim(a, now)...)
 	}
 	return touched
 }
 
-// ask notes that a pod says that it has an address, which most have alone.
-func (w *World) ask(a podAddress, p *Pod) []Touch {
+// noteAddressClaim notes that a pod says that it has an address, which most have alone.
+func (w *World) noteAddressClaim(a podAddress, p *Pod) []Touch {
 	was := w.rivals[a]
 	if was == nil {
 		only := w.podsAt[a]
-		if w.podsAt[a] = p; only == nil || only.is(p) {
+		if w.podsAt[a] = p; only == nil || only.isSamePod(p) {
 			return nil
 		}
 		was = []*Pod{only}
 	}
-	return w.rival(a, was, append(others(was, p), p))
+	return w.replaceRivals(a, was, append(withoutPod(was, p), p))
 }
 
 // giveUp notes that a pod does not say any more that it has an address.
 func (w *World) giveUp(a podAddress, p *Pod) []Touch {
 	was := w.rivals[a]
 	if was == nil {
-		if only := w.podsAt[a]; only != nil && only.is(p) {
+		if only := w.podsAt[a]; only != nil && only.isSamePod(p) {
 			delete(w.podsAt, a)
 		}
 		return nil
 	}
-	return w.rival(a, was, others(was, p))
+	return w.replaceRivals(a, was, withoutPod(was, p))
 }
 
-// rival replaces the pods that say that they have an address, and touches them if it becomes another one's, or one's
-// alone.
-func (w *World) rival(a podAddress, was, now []*Pod) (touched []Touch) {
-	slices.SortFunc(now, (*Pod).before)
+// replaceRivals replaces the pods that say that they have an address, and touches them if it becomes another one's, or
+// one's alone.
+func (w *World) replaceRivals(a podAddress, was, now []*Pod) (touched []Touch) {
+	slices.SortFunc(now, (*Pod).compareAddressTitle)
 	w.rivals[a], w.podsAt[a] = now, now[0]
 	if len(now) == 1 {
 		delete(w.rivals, a)
 	}
-	if was[0].is(now[0]) && len(now) > 1 && len(was) > 1 {
+	if was[0].isSamePod(now[0]) && len(now) > 1 && len(was) > 1 {
 		return nil
 	}
 	for _, p := range now {
@@ -127,27 +128,27 @@ func (w *World) rival(a podAddress, was, now []*Pod) (touched []Touch) {
 	return touched
 }
 
-// others are some pods without one.
-func others(pods []*Pod, p *Pod) []*Pod {
-	return slices.DeleteFunc(slices.Clone(pods), func(o *Pod) bool { return o.is(p) })
+// withoutPod are some pods without one.
+func withoutPod(pods []*Pod, p *Pod) []*Pod {
+	return slices.DeleteFunc(slices.Clone(pods), func(o *Pod) bool { return o.isSamePod(p) })
 }
 
 // attachmentChanged follows the addresses of this node's attachments, and touches the pods that gain or lose them.
 func (w *World) attachmentChanged(old, now *Attachment) (touched []Touch) {
 	key := cmp.Or(now, old).Key()
-	for a := range old.addresses(w.Self) {
-		take(w.attachedAt, a, key)
+	for a := range old.podAddresses(w.Self) {
+		removeFromIndex(w.attachedAt, a, key)
 		touched = append(touched, w.touchAt(a, old)...)
 	}
-	for a := range now.addresses(w.Self) {
-		w.attachedAt[a] = append(without(w.attachedAt[a], key), key)
+	for a := range now.podAddresses(w.Self) {
+		w.attachedAt[a] = append(withoutString(w.attachedAt[a], key), key)
 		touched = append(touched, w.touchAt(a, now)...)
 	}
 	return touched
 }
 
-// addresses are those of an attachment on a node; none of nil.
-func (a *Attachment) addresses(node string) iter.Seq[podAddress] {
+// podAddresses are those of an attachment on a node; none of nil.
+func (a *Attachment) podAddresses(node string) iter.Seq[podAddress] {
 	return func(yield func(podAddress) bool) {
 		if a == nil {
 			return
@@ -162,16 +163,16 @@ func (a *Attachment) addresses(node string) iter.Seq[podAddress] {
 	}
 }
 
-// of says whether it belongs to a pod, and not to a previous one with its name.
-func (a *Attachment) of(p *Pod) bool {
+// belongsTo says whether it belongs to a pod, and not to a previous one with its name.
+func (a *Attachment) belongsTo(p *Pod) bool {
 	return a.UID == p.UID && a.Namespace == p.Namespace && a.Name == p.Name
 }
 
 // touchAt touches the pods that say that they have an address that an attachment gets or gives up. A pod that has it
 // alone, as its attachment does, is not in the list: an undisputed address costs nothing.
 func (w *World) touchAt(a podAddress, at *Attachment) (touched []Touch) {
-	pods, disputed := w.rivals[a], len(without(w.attachedAt[a], at.Key())) > 0
-	if only := w.podsAt[a]; pods == nil && only != nil && (disputed || !at.of(only)) {
+	pods, disputed := w.rivals[a], len(withoutString(w.attachedAt[a], at.Key())) > 0
+	if only := w.podsAt[a]; pods == nil && only != nil && (disputed || !at.belongsTo(only)) {
 		pods = []*Pod{only}
 	}
 	for _, p := range pods {
@@ -183,12 +184,12 @@ func (w *World) touchAt(a podAddress, at *Attachment) (touched []Touch) {
 // ownerOf is whose an address is that a pod says it has, "namespace/name"; "" if it is the pod's own.
 func (w *View) ownerOf(a podAddress, p *Pod) string {
 	if at := w.attachedAt[a]; len(at) > 0 && p.Node == w.Self {
-		if slices.ContainsFunc(at, func(key string) bool { return w.attachments[key].of(p) }) {
+		if slices.ContainsFunc(at, func(key string) bool { return w.attachments[key].belongsTo(p) }) {
 			return ""
 		}
 		return at[0]
 	}
-	if list := w.rivals[a]; list != nil && !list[0].is(p) {
+	if list := w.rivals[a]; list != nil && !list[0].isSamePod(p) {
 		return list[0].Key()
 	}
 	return ""
@@ -197,10 +198,10 @@ func (w *View) ownerOf(a podAddress, p *Pod) string {
 // ClaimedIPs returns the addresses in the default network that packets of a pod of this node have, or that other nodes
 // take for the pod's: while a pod's successor is attached with its address, both pods.
 func (w *View) ClaimedIPs(p *Pod) (out []netip.Addr) {
-	w.saw(KindPod, p.Key())
-	for a := range p.addresses() {
+	w.noteRead(KindPod, p.Key())
+	for a := range p.claimedAddresses() {
 		list := w.rivals[a]
-		if a.network == ref.DefaultNetwork && (list == nil || list[0].is(p)) {
+		if a.network == ref.DefaultNetwork && (list == nil || list[0].isSamePod(p)) {
 			out = append(out, a.ip)
 		}
 	}
@@ -222,8 +223,8 @@ type TakenAddress struct {
 
 // Taken are the addresses that a pod says it has and that are others'. A change of the answer touches the pod.
 func (w *View) Taken(p *Pod) (out []TakenAddress) {
-	w.saw(KindPod, p.Key())
-	for a := range p.addresses() {
+	w.noteRead(KindPod, p.Key())
+	for a := range p.claimedAddresses() {
 		if owner := w.ownerOf(a, p); owner != "" {
 			out = append(out, TakenAddress{a.ip, owner})
 		}

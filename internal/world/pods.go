@@ -9,7 +9,7 @@ import (
 
 // Pods lists all pods, "namespace/name", in no order.
 func (w *View) Pods() []string {
-	w.saw(KindPods, "")
+	w.noteRead(KindPods, "")
 	return slices.Collect(maps.Keys(w.pods))
 }
 
@@ -18,7 +18,7 @@ func (w *World) EachPod() iter.Seq[*Pod] { return maps.Values(w.pods) }
 
 // Pod is a pod, or nil.
 func (w *View) Pod(key string) *Pod {
-	w.saw(KindPod, key)
+	w.noteRead(KindPod, key)
 	return w.pods[key]
 }
 
@@ -34,32 +34,32 @@ func (w *World) podChanged(old, now *Pod) []Touch {
 		in.podMoved(old, now)
 	}
 	if old != nil {
-		w.podsIn[old.Namespace].remove(old)
+		w.podsIn[old.Namespace].removePod(old)
 	}
 	if now == nil {
 		if len(w.podsIn[old.Namespace].pods) == 0 {
 			delete(w.podsIn, old.Namespace)
 		}
-		return w.readdress(old, nil)
+		return w.updatePodAddresses(old, nil)
 	}
 	if w.podsIn[now.Namespace] == nil {
 		w.podsIn[now.Namespace] = newPodGroup()
 	}
-	w.podsIn[now.Namespace].add(now)
-	return w.readdress(old, now)
+	w.podsIn[now.Namespace].addPod(now)
+	return w.updatePodAddresses(old, now)
 }
 
-func (p *Pod) same(o *Pod) bool {
+func (p *Pod) sameState(o *Pod) bool {
 	return p.UID == o.UID && p.Node == o.Node && p.HostNetwork == o.HostNetwork && p.Running == o.Running &&
 		p.Completed == o.Completed && p.Confirmed == o.Confirmed && p.Terminating == o.Terminating &&
 		p.Created.Equal(o.Created) &&
 		maps.Equal(p.Labels, o.Labels) && slices.Equal(p.IPs, o.IPs) && slices.Equal(p.HostPorts, o.HostPorts) &&
-		slices.EqualFunc(p.Further, o.Further, Interface.same)
+		slices.EqualFunc(p.Further, o.Further, Interface.sameInterface)
 }
 
 // Namespace is a namespace, or nil.
 func (w *View) Namespace(name string) *Namespace {
-	w.saw(KindNamespace, name)
+	w.noteRead(KindNamespace, name)
 	return w.namespaces[name]
 }
 
@@ -72,14 +72,14 @@ func (w *World) DelNamespace(name string) []Touch { return Del[Namespace](w, Kin
 func (w *World) namespaceChanged(old, now *Namespace) []Touch {
 	switch {
 	case now == nil:
-		return append(w.reselect(old.Name), w.choosePrimary(old.Name)...)
-	case old != nil && old.same(now):
+		return append(w.reselectNamespace(old.Name), w.choosePrimary(old.Name)...)
+	case old != nil && old.sameNamespace(now):
 		return nil
 	}
-	return append(w.reselect(now.Name), w.choosePrimary(now.Name)...)
+	return append(w.reselectNamespace(now.Name), w.choosePrimary(now.Name)...)
 }
 
-func (n *Namespace) same(o *Namespace) bool {
+func (n *Namespace) sameNamespace(o *Namespace) bool {
 	return maps.Equal(n.Labels, o.Labels) && n.LimitsNetworks == o.LimitsNetworks &&
 		slices.Equal(n.Networks, o.Networks)
 }

@@ -15,7 +15,7 @@ func (w *World) settleHost() []Touch {
 	if n := w.nodes[w.Self]; n != nil {
 		h.Primary = ownAddrs(h.Primary, h.Uplink, n.InternalIPs)
 	}
-	if w.host != nil && w.host.equal(&h) {
+	if w.host != nil && w.host.equalHost(&h) {
 		return nil
 	}
 	w.host = &h

@@ -12,7 +12,7 @@ const (
 
 // Unreachable is why a node does not count as reachable. Only the controller knows of any.
 func (w *View) Unreachable(node string) Unreachability {
-	w.saw(KindReach, node)
+	w.noteRead(KindReach, node)
 	return w.unreachable[node]
 }
 
@@ -31,7 +31,7 @@ func (w *World) SetUnreachable(node string, why Unreachability) []Touch {
 // NotAnswering says whether a node that is probed has not answered yet, or does not answer now, and does not count as
 // unreachable: the controller cannot tell. It is given nothing new, and keeps what it has.
 func (w *View) NotAnswering(node string) bool {
-	w.saw(KindReach, node)
+	w.noteRead(KindReach, node)
 	return w.notAnswering[node]
 }
 

@@ -18,32 +18,32 @@ type Record struct {
 // Equal compares two records.
 func (r Record) Equal(o Record) bool { return r.MAC == o.MAC && slices.Equal(r.Addrs, o.Addrs) }
 
-// has says whether an asset is in the record.
-func (r Record) has(a asset) bool {
+// hasAsset says whether an asset is in the record.
+func (r Record) hasAsset(a asset) bool {
 	if a.mac.IsValid() {
 		return r.MAC == a.mac
 	}
 	return a.prefix.IsSingleIP() && slices.Contains(r.Addrs, a.prefix.Addr())
 }
 
-// settled are the addresses of a node's primary network that no Service gets. A node that has a record cannot take a
-// Service's address by naming it: the controller does not record that. One that has none yet is new, or of a cluster
-// whose controller keeps no records.
-func (n *Node) settled() []netip.Addr {
-	addrs := n.addresses()
+// reservedAddresses are the addresses of a node's primary network that no Service gets. A node that has a record cannot
+// take a Service's address by naming it: the controller does not record that. One that has none yet is new, or of a
+// cluster whose controller keeps no records.
+func (n *Node) reservedAddresses() []netip.Addr {
+	addrs := n.primaryAddresses()
 	if n == nil || len(n.Record.Addrs) == 0 {
 		return addrs
 	}
 	return slices.DeleteFunc(addrs, func(a netip.Addr) bool { return !slices.Contains(n.Record.Addrs, a) })
 }
 
-// rank orders the nodes that claim an asset, the lowest first: this node, for a node believes itself; then one that the
-// controller has recorded with it.
-func (w *World) rank(name string, a asset) int {
+// rankClaim orders the nodes that claim an asset, the lowest first: this node, for a node believes itself; then one
+// that the controller has recorded with it.
+func (w *World) rankClaim(name string, a asset) int {
 	switch {
 	case name == w.Self:
 		return 0
-	case w.said[name].Record.has(a):
+	case w.said[name].Record.hasAsset(a):
 		return 1
 	}
 	return 2

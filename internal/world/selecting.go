@@ -9,10 +9,10 @@ import (
 // Selecting are the EgressIPs that select a pod, in order of precedence, whether they serve it or not. When these, or
 // which of them overlap, have become others, the pod is touched.
 func (w *View) Selecting(p *Pod) []*EgressIP {
-	if !p.selectable() {
+	if !p.isSelectable() {
 		return nil
 	}
-	w.saw(KindPod, p.Key())
+	w.noteRead(KindPod, p.Key())
 	list := w.selecting[p.Namespace]
 	if len(list) == 0 {
 		return nil
@@ -23,7 +23,7 @@ func (w *View) Selecting(p *Pod) []*EgressIP {
 		w.demands[p.Namespace] = d
 	}
 	var out []*EgressIP
-	for _, i := range d.candidates(p) {
+	for _, i := range d.candidateIndices(p) {
 		if list[i].Pods.Matches(labels.Set(p.Labels)) {
 			out = append(out, list[i])
 		}
@@ -41,7 +41,7 @@ type demands struct {
 func newDemands(list []*EgressIP) *demands {
 	d := &demands{by: map[string]map[string][]int{}}
 	for i, e := range list {
-		key, values := demanded(e.Pods)
+		key, values := demandedLabel(e.Pods)
 		if key == "" {
 			d.none = append(d.none, i)
 			continue
@@ -56,8 +56,8 @@ func newDemands(list []*EgressIP) *demands {
 	return d
 }
 
-// demanded is a label that a selector demands, with the values that do; or no key.
-func demanded(s labels.Selector) (key string, values []string) {
+// demandedLabel is a label that a selector demands, with the values that do; or no key.
+func demandedLabel(s labels.Selector) (key string, values []string) {
 	requirements, selectable := s.Requirements()
 	if !selectable {
 		return "", nil
@@ -70,8 +70,8 @@ func demanded(s labels.Selector) (key string, values []string) {
 	return "", nil
 }
 
-// candidates are indices in the list, in its order.
-func (d *demands) candidates(p *Pod) []int {
+// candidateIndices are indices in the list, in its order.
+func (d *demands) candidateIndices(p *Pod) []int {
 	found := d.none
 	for key, byValue := range d.by {
 		if value, has := p.Labels[key]; has && len(byValue[value]) > 0 {

@@ -22,10 +22,10 @@ func FormatServed(list []Frontend) string {
 	return strings.Join(texts, ", ")
 }
 
-// served returns the addresses and ports that condition Served lists, and since when the list is what it is: of two
-// Services that list the same one, the later list is right, for the controller no longer sees what the other one asks
-// for. It leaves out unreadable entries.
-func (s *Service) served() (list map[Frontend]bool, since time.Time) {
+// servedFrontends returns the addresses and ports that condition Served lists, and since when the list is what it is:
+// of two Services that list the same one, the later list is right, for the controller no longer sees what the other one
+// asks for. It leaves out unreadable entries.
+func (s *Service) servedFrontends() (list map[Frontend]bool, since time.Time) {
 	c := s.servedCondition()
 	if c.Status != "True" || c.Since.IsZero() {
 		return nil, time.Time{}

@@ -90,19 +90,19 @@ func (f Frontend) String() string {
 
 // Services lists all Services, "namespace/name".
 func (w *View) Services() []string {
-	w.saw(KindServices, "")
+	w.noteRead(KindServices, "")
 	return slices.Collect(maps.Keys(w.services))
 }
 
 // Service is a Service, or nil.
 func (w *View) Service(key string) *Service {
-	w.saw(KindEndpoints, key)
+	w.noteRead(KindEndpoints, key)
 	return w.ServiceSpec(key)
 }
 
 // ServiceSpec is the same, for who does not look at its endpoints: most changes of a Service are theirs.
 func (w *View) ServiceSpec(key string) *Service {
-	w.saw(KindService, key)
+	w.noteRead(KindService, key)
 	return w.services[key]
 }
 
@@ -114,9 +114,11 @@ func (w *World) DelService(key string) []Touch { return Del[Service](w, KindServ
 
 func (w *World) serviceChanged(old, now *Service) []Touch {
 	key := cmp.Or(now, old).Key()
-	touched := append(w.reclaim(old, now), w.activate(key)...)
-	touched = append(touched, relocateIn(w.servicesAt, KindServiceAddress, key, old.addresses(), now.addresses())...)
-	touched = append(touched, relocateIn(w.balancersAt, KindBalancerAddress, key, old.balanced(), now.balanced())...)
+	touched := append(w.updateFrontendClaims(old, now), w.updateActivity(key)...)
+	touched = append(touched, relocateIn(w.servicesAt, KindServiceAddress, key, old.allAddresses(),
+		now.allAddresses())...)
+	touched = append(touched, relocateIn(w.balancersAt, KindBalancerAddress, key, old.balancerAddresses(),
+		now.balancerAddresses())...)
 	if !sameEndpoints(old, now) {
 		touched = append(touched, Touch{KindEndpoints, key})
 	}
@@ -129,29 +131,29 @@ func (w *World) serviceChanged(old, now *Service) []Touch {
 	return touched
 }
 
-// same compares all but endpoints and Version.
-func (s *Service) same(o *Service) bool {
+// sameSpec compares all but endpoints and Version.
+func (s *Service) sameSpec(o *Service) bool {
 	return s.UID == o.UID && s.Created.Equal(o.Created) && slices.Equal(s.ClusterIPs, o.ClusterIPs) &&
 		slices.Equal(s.LoadBalancerIPs, o.LoadBalancerIPs) && slices.Equal(s.ExternalIPs, o.ExternalIPs) &&
 		s.LoadBalancer == o.LoadBalancer && slices.Equal(s.SourceRanges, o.SourceRanges) &&
 		s.ExternalLocal == o.ExternalLocal && s.InternalLocal == o.InternalLocal && s.Affinity == o.Affinity &&
 		sameSelector(s.Pods, o.Pods) && s.HealthCheckPort == o.HealthCheckPort &&
-		slices.EqualFunc(s.Ports, o.Ports, ServicePort.same) &&
+		slices.EqualFunc(s.Ports, o.Ports, ServicePort.sameSpec) &&
 		SameConditions(s.Conditions, o.Conditions) && slices.Equal(s.Problems, o.Problems)
 }
 
-// same compares all but endpoints.
-func (p ServicePort) same(o ServicePort) bool {
+// sameSpec compares all but endpoints.
+func (p ServicePort) sameSpec(o ServicePort) bool {
 	return p.Name == o.Name && p.Protocol == o.Protocol && p.Port == o.Port && p.NodePort == o.NodePort
 }
 
 func sameEndpoints(a, b *Service) bool {
 	return a != nil && b != nil && slices.EqualFunc(a.Ports, b.Ports, func(p, o ServicePort) bool {
-		return slices.EqualFunc(p.Endpoints, o.Endpoints, Endpoint.same)
+		return slices.EqualFunc(p.Endpoints, o.Endpoints, Endpoint.sameEndpoint)
 	})
 }
 
-func (e Endpoint) same(o Endpoint) bool {
+func (e Endpoint) sameEndpoint(o Endpoint) bool {
 	return e.AddrPort == o.AddrPort && e.Node == o.Node && e.Pod == o.Pod && e.Ready == o.Ready &&
 		e.Serving == o.Serving && e.Terminating == o.Terminating && slices.Equal(e.ForNodes, o.ForNodes) &&
 		slices.Equal(e.ForZones, o.ForZones)

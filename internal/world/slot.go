@@ -51,14 +51,16 @@ var (
 // address each for the slots of one policy makes that order the slots' whichever nodes they lead to, and lets two lead
 // to one node. So the subnets are such that the texts of two slots' addresses differ before the node's number begins:
 // the slot is the end of the second group, which is not 0.
-func (c *Config) SlotTransit(slot, id int, f Family) netip.Prefix { return c.slot(slot, 0, id, f) }
+func (c *Config) SlotTransit(slot, id int, f Family) netip.Prefix {
+	return c.slotAddress(slot, 0, id, f)
+}
 
 // SlotJoin is the same of the node's own gateway router, as the cluster router of that node sees it; id 1 is the
 // cluster router's.
-func (c *Config) SlotJoin(slot, id int, f Family) netip.Prefix { return c.slot(slot, 1, id, f) }
+func (c *Config) SlotJoin(slot, id int, f Family) netip.Prefix { return c.slotAddress(slot, 1, id, f) }
 
-// slot is address id of one half of a slot's share of the subnets.
-func (c *Config) slot(slot, half, id int, f Family) netip.Prefix {
+// slotAddress is address id of one half of a slot's share of the subnets.
+func (c *Config) slotAddress(slot, half, id int, f Family) netip.Prefix {
 	if slot >= CommonSlots {
 		return furtherSlot((slot-CommonSlots)<<1|half, id, f)
 	}
@@ -90,10 +92,10 @@ func furtherSlot(number, id int, f Family) netip.Prefix {
 
 // Slots is the number of slots of a family that routers need addresses in.
 func (w *View) Slots(f Family) int {
-	w.saw(KindSlots, "")
+	w.noteRead(KindSlots, "")
 	n := 0
 	for _, e := range w.egressIPs {
-		n = max(n, e.slots()[f])
+		n = max(n, e.ownSlots()[f])
 	}
 	return max(n, CommonSlots)
 }
@@ -115,9 +117,9 @@ func (e *EgressIP) SlotAddresses(f Family) []netip.Addr {
 	return requested[:min(len(requested), MaxSlots)]
 }
 
-// slots are those beyond the common ones that an EgressIP needs, by family, counted from the first of all; 0 where it
-// needs none.
-func (e *EgressIP) slots() (n [2]int) {
+// ownSlots are those beyond the common ones that an EgressIP needs, by family, counted from the first of all; 0 where
+// it needs none.
+func (e *EgressIP) ownSlots() (n [2]int) {
 	if e == nil || len(e.IPs) <= CommonSlots && len(e.Items) <= CommonSlots {
 		return n
 	}
@@ -131,7 +133,7 @@ func (e *EgressIP) slots() (n [2]int) {
 
 // slotsTouched follows a change of the number of slots that an EgressIP needs.
 func slotsTouched(old, new *EgressIP) []Touch {
-	if old.slots() == new.slots() {
+	if old.ownSlots() == new.ownSlots() {
 		return nil
 	}
 	return []Touch{{KindSlots, ""}}

@@ -11,7 +11,7 @@ import (
 // nodes get of it. Without a length it is 24 for IPv4 and 64 for IPv6.
 func ParseClusterSubnets(s string) ([]ClusterSubnet, error) {
 	var out []ClusterSubnet
-	for _, part := range fields(s) {
+	for _, part := range splitFields(s) {
 		c, err := parseClusterSubnet(part)
 		if err != nil {
 			return nil, fmt.Errorf("cluster subnet %q: %w; write it as 10.244.0.0/16/24", part, err)
@@ -49,7 +49,7 @@ func parseClusterSubnet(s string) (ClusterSubnet, error) {
 // ParseSubnets reads "10.96.0.0/16,fd00:10:96::/112".
 func ParseSubnets(s string) ([]netip.Prefix, error) {
 	var out []netip.Prefix
-	for _, part := range fields(s) {
+	for _, part := range splitFields(s) {
 		p, err := netip.ParsePrefix(part)
 		if err != nil {
 			return nil, fmt.Errorf("subnet %q: %w; write it as 10.96.0.0/16", part, err)
@@ -59,6 +59,6 @@ func ParseSubnets(s string) ([]netip.Prefix, error) {
 	return out, nil
 }
 
-func fields(s string) []string {
+func splitFields(s string) []string {
 	return strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == ' ' })
 }

@@ -34,11 +34,11 @@ type table[T any] struct {
 
 // kept is a table of any kind.
 type kept interface {
-	object() string
-	keys() []string
-	has(key string) bool
-	decide(key string, d Decision) []Touch
-	undecide() []Touch
+	objectKind() string
+	allKeys() []string
+	hasKey(key string) bool
+	putDecision(key string, d Decision) []Touch
+	dropDecisions() []Touch
 	shownAnew() []string
 }
 
@@ -53,17 +53,17 @@ func tableOf[T any](w *tables, k Kind) *table[T] { return w.kinds[k].(*table[T])
 
 // Get is an object of a kind, or nil.
 func Get[T any](w *View, k Kind, key string) *T {
-	w.saw(k, key)
+	w.noteRead(k, key)
 	return tableOf[T](w.tables, k).rows[key]
 }
 
 // Each yields all objects of a kind in order of their keys.
 func Each[T any](w *View, k Kind) iter.Seq[*T] {
 	t := tableOf[T](w.tables, k)
-	w.saw(t.All, "")
+	w.noteRead(t.All, "")
 	return func(yield func(*T) bool) {
 		for _, key := range slices.Sorted(maps.Keys(t.rows)) {
-			if w.saw(k, key); !yield(t.rows[key]) {
+			if w.noteRead(k, key); !yield(t.rows[key]) {
 				return
 			}
 		}
@@ -71,34 +71,34 @@ func Each[T any](w *View, k Kind) iter.Seq[*T] {
 }
 
 // Set adds or replaces an object of a kind, as the API shows it.
-func Set[T any](w *World, k Kind, o *T) []Touch { return tableOf[T](w.tables, k).set(o) }
+func Set[T any](w *World, k Kind, o *T) []Touch { return tableOf[T](w.tables, k).setShown(o) }
 
 // Del removes an object of a kind.
-func Del[T any](w *World, k Kind, key string) []Touch { return tableOf[T](w.tables, k).del(key) }
+func Del[T any](w *World, k Kind, key string) []Touch { return tableOf[T](w.tables, k).deleteRow(key) }
 
-func (t *table[T]) object() string { return t.Object }
+func (t *table[T]) objectKind() string { return t.Object }
 
-func (t *table[T]) keys() []string { return slices.Collect(maps.Keys(t.rows)) }
+func (t *table[T]) allKeys() []string { return slices.Collect(maps.Keys(t.rows)) }
 
-func (t *table[T]) has(key string) bool { return t.rows[key] != nil }
+func (t *table[T]) hasKey(key string) bool { return t.rows[key] != nil }
 
-func (t *table[T]) set(o *T) []Touch { return t.put(t.Key(o), t.shown(o)) }
+func (t *table[T]) setShown(o *T) []Touch { return t.putRow(t.Key(o), t.withDecision(o)) }
 
-// put replaces what everybody reads of one object.
-func (t *table[T]) put(key string, now *T) []Touch {
+// putRow replaces what everybody reads of one object.
+func (t *table[T]) putRow(key string, now *T) []Touch {
 	old := t.rows[key]
 	t.rows[key] = now
 	var touched []Touch
 	switch {
 	case old == nil:
-		touched = t.touches(key)
+		touched = t.touchesOf(key)
 	case !t.TouchesAll && (t.Same == nil || !t.Same(old, now)):
 		touched = []Touch{{t.One, key}}
 	}
-	return t.changed(old, now, touched)
+	return t.appendChanged(old, now, touched)
 }
 
-func (t *table[T]) del(key string) []Touch {
+func (t *table[T]) deleteRow(key string) []Touch {
 	old := t.rows[key]
 	if old == nil {
 		return nil
@@ -106,11 +106,11 @@ func (t *table[T]) del(key string) []Touch {
 	delete(t.rows, key)
 	delete(t.decided, key)
 	delete(t.anew, key)
-	return t.changed(old, nil, t.touches(key))
+	return t.appendChanged(old, nil, t.touchesOf(key))
 }
 
-// touches are those of an object that comes or goes.
-func (t *table[T]) touches(key string) []Touch {
+// touchesOf are those of an object that comes or goes.
+func (t *table[T]) touchesOf(key string) []Touch {
 	switch {
 	case t.TouchesAll:
 		return nil
@@ -120,7 +120,7 @@ func (t *table[T]) touches(key string) []Touch {
 	return []Touch{{t.One, key}, {t.All, ""}}
 }
 
-func (t *table[T]) changed(old, now *T, touched []Touch) []Touch {
+func (t *table[T]) appendChanged(old, now *T, touched []Touch) []Touch {
 	if t.Changed == nil {
 		return touched
 	}

@@ -77,7 +77,7 @@ const (
 // Keys lists the objects of a kind, in no order; for the kinds that features compile one by one.
 func (w *World) Keys(k Kind) []string {
 	if t, is := w.kinds[k]; is {
-		return t.keys()
+		return t.allKeys()
 	}
 	return []string{""}
 }
@@ -89,14 +89,14 @@ func (w *World) Object(k Kind, key string) ref.Object {
 	if !is || k == KindNetwork && key == ref.DefaultNetwork {
 		return ref.Object{}
 	}
-	return ref.Of(t.object(), key)
+	return ref.Of(t.objectKind(), key)
 }
 
 // ObjectKinds are all that references call the kinds of objects, sorted.
 func (w *World) ObjectKinds() []string {
 	var names []string
 	for _, t := range w.kinds {
-		names = append(names, t.object())
+		names = append(names, t.objectKind())
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
@@ -105,5 +105,5 @@ func (w *World) ObjectKinds() []string {
 // Has says whether the object of a kind exists.
 func (w *World) Has(k Kind, key string) bool {
 	t, is := w.kinds[k]
-	return !is || t.has(key)
+	return !is || t.hasKey(key)
 }

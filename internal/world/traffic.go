@@ -27,12 +27,12 @@ type Traffic struct {
 // Key is the name.
 func (t *Traffic) Key() string { return t.Name }
 
-func (t *Traffic) same(o *Traffic) bool {
-	return maps.Equal(t.Labels, o.Labels) && t.alike(o)
+func (t *Traffic) sameTraffic(o *Traffic) bool {
+	return maps.Equal(t.Labels, o.Labels) && t.sameDestinations(o)
 }
 
-// alike says whether two have the same for those who select them.
-func (t *Traffic) alike(o *Traffic) bool {
+// sameDestinations says whether two have the same for those who select them.
+func (t *Traffic) sameDestinations(o *Traffic) bool {
 	return t.Created.Equal(o.Created) && t.Networks.Equal(o.Networks) && slices.Equal(t.Problems, o.Problems)
 }
 
@@ -45,7 +45,7 @@ func (w *World) DelTraffic(name string) []Touch { return Del[Traffic](w, KindTra
 // Destinations are those to which an EgressIP serves its pods in a family: everything where it has no selector of
 // traffic, or one that is not known.
 func (w *View) Destinations(egressIP string, f Family) destinations.Set {
-	w.saw(KindDestinations, egressIP)
+	w.noteRead(KindDestinations, egressIP)
 	if e := w.egressIPs[egressIP]; e != nil {
 		return w.destinationsOf(e)[f]
 	}
@@ -130,7 +130,7 @@ func (e *EgressIP) selectsTraffic(t *Traffic) bool {
 // trafficChanged forgets the destinations of EgressIPs that select an EgressIPTraffic or did, and says whose claims to
 // packets are others now.
 func (w *World) trafficChanged(old, now *Traffic) []Touch {
-	alike := old != nil && now != nil && old.alike(now)
+	alike := old != nil && now != nil && old.sameDestinations(now)
 	concerned := map[string]*EgressIP{}
 	for name, e := range w.egressIPs {
 		before, after := e.selectsTraffic(old), e.selectsTraffic(now)

@@ -18,7 +18,7 @@ func (t Tunnel) String() string { return [...]string{"unknown", "up", "down"}[t]
 
 // Tunnel is whether a node answers.
 func (w *View) Tunnel(node string) Tunnel {
-	w.saw(KindTunnel, node)
+	w.noteRead(KindTunnel, node)
 	return w.tunnels[node]
 }
 
@@ -63,7 +63,7 @@ func (w *View) Hosts(node string) bool {
 	if _, labelled := n.Labels[AssignableLabel]; labelled {
 		return true
 	}
-	w.saw(KindHosts, node)
+	w.noteRead(KindHosts, node)
 	return w.holdings[node].holdsAny(n.BootID)
 }
 

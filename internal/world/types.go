@@ -214,7 +214,9 @@ func (a *Attachment) Interfaces() []Interface {
 }
 
 // In are the addresses that the pod has in a network.
-func (a *Attachment) In(network string) []netip.Addr { return in(network, a.Interfaces()) }
+func (a *Attachment) In(network string) []netip.Addr {
+	return addressesInNetwork(network, a.Interfaces())
+}
 
 // Networks are the networks that a pod says it has addresses in, the default one first.
 func (p *Pod) Networks() []string {

@@ -26,7 +26,7 @@ func (n *Node) orBefore(old *Node) *Node {
 	if n.Unread.Gateway && !n.UplinkMAC.IsValid() {
 		out.UplinkMAC = old.UplinkMAC
 	}
-	if out.same(n) {
+	if out.sameNode(n) {
 		return n // a lookup by the object's own key succeeds
 	}
 	return &out

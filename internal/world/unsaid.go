@@ -22,8 +22,8 @@ type unsaid struct {
 	ended time.Time // when it no longer was; zero: since the last Pass
 }
 
-// end is when it holds nothing any more, whatever it did.
-func (u unsaid) end() time.Time { return u.ended.Add(unsaidFor) }
+// endTime is when it holds nothing any more, whatever it did.
+func (u unsaid) endTime() time.Time { return u.ended.Add(unsaidFor) }
 
 // Pass lets time pass, as far as it has a part in who may hold what. It returns when to pass again though nothing
 // changes; zero: not.
@@ -31,7 +31,7 @@ func (w *World) Pass(now time.Time) (touched []Touch, again time.Time) {
 	for ip := range w.ending {
 		list := w.unsaid[ip]
 		left := slices.DeleteFunc(list, func(u unsaid) bool {
-			return !u.named && !u.ended.IsZero() && !now.Before(u.end())
+			return !u.named && !u.ended.IsZero() && !now.Before(u.endTime())
 		})
 		if len(left) < len(list) {
 			touched = append(touched, heldTouch(ip))
@@ -45,20 +45,20 @@ func (w *World) Pass(now time.Time) (touched []Touch, again time.Time) {
 			if u.ended.IsZero() || u.ended.After(now) { // the clock was set back
 				u.ended = now
 			}
-			if again.IsZero() || u.end().Before(again) {
-				again = u.end()
+			if again.IsZero() || u.endTime().Before(again) {
+				again = u.endTime()
 			}
 		}
 	}
 	return touched, again
 }
 
-// named follows which nodes an object's status names for its addresses. Agents do not read it.
-func (w *World) named(object string, old, new Placement) (touched []Touch) {
+// updateNaming follows which nodes an object's status names for its addresses. Agents do not read it.
+func (w *World) updateNaming(object string, old, new Placement) (touched []Touch) {
 	if w.Self != "" {
 		return nil
 	}
-	touched = w.renamed(object, &old, &new)
+	touched = w.updateNamedHolders(object, &old, &new)
 	for _, i := range old.Items {
 		if !slices.Contains(new.Items, i) {
 			touched = append(touched, w.noLongerNamed(object, i)...)
@@ -134,9 +134,9 @@ func (w *World) letGo(object string, i Assignment, given ref.Since, gone bool) {
 	}
 }
 
-// booted looks again at what a node said: it is its word if it said so since it booted.
-func (w *World) booted(node string) (touched []Touch) {
-	for object, ips := range w.holdings[node].holds() {
+// recheckBoot looks again at what a node said: it is its word if it said so since it booted.
+func (w *World) recheckBoot(node string) (touched []Touch) {
+	for object, ips := range w.holdings[node].holdsOrNone() {
 		for _, ip := range ips {
 			i := Assignment{Node: node, IP: ip}
 			if w.hasSaid(object, i) {

@@ -17,7 +17,7 @@ func (w *World) Recording(read func(Touch)) *View {
 	return &v
 }
 
-func (w *View) saw(k Kind, key string) {
+func (w *View) noteRead(k Kind, key string) {
 	if w.read != nil {
 		w.read(Touch{k, key})
 	}

@@ -125,7 +125,7 @@ func newTables() *tables {
 
 // Host is this host's facts; nil until they were read.
 func (w *View) Host() *Host {
-	w.saw(KindHost, "")
+	w.noteRead(KindHost, "")
 	return w.host
 }
 
@@ -135,10 +135,10 @@ func (w *World) SetHost(h *Host) []Touch {
 	return w.settleHost()
 }
 
-func (h *Host) equal(o *Host) bool {
+func (h *Host) equalHost(o *Host) bool {
 	return h.UplinkMAC == o.UplinkMAC && h.MTU == o.MTU && slices.Equal(h.Primary, o.Primary) &&
 		slices.Equal(h.Addrs, o.Addrs) && slices.Equal(h.Gateways, o.Gateways) && slices.EqualFunc(h.Links, o.Links,
-		Link.equal) && slices.EqualFunc(h.Tables, o.Tables, HostTable.equal)
+		Link.equalLink) && slices.EqualFunc(h.Tables, o.Tables, HostTable.equalTable)
 }
 
 // Zone is this node and its host, once both are known well enough to have a logical network: an id, pod subnets, and an
@@ -150,13 +150,13 @@ func (w *View) Zone() (n *Node, h *Host, ok bool) {
 
 // Nodes lists all nodes by name. The caller does not change the list, and drops it when a node comes or goes.
 func (w *View) Nodes() []string {
-	w.saw(KindNodes, "")
+	w.noteRead(KindNodes, "")
 	return w.nodeNames
 }
 
 // Node is a node, or nil.
 func (w *View) Node(name string) *Node {
-	w.saw(KindNode, name)
+	w.noteRead(KindNode, name)
 	return w.nodes[name]
 }
 
@@ -168,10 +168,10 @@ func (w *World) nodeChanged(old, now *Node) []Touch {
 	if now == nil {
 		return w.nodeGone(old.Name)
 	}
-	others := w.claim(now.Name, now)
-	touched := w.putNode(w.believed(now))
+	others := w.noteClaims(now.Name, now)
+	touched := w.putNode(w.withoutDisputed(now))
 	for _, name := range others {
-		touched = append(touched, w.putNode(w.believed(w.said[name]))...)
+		touched = append(touched, w.putNode(w.withoutDisputed(w.said[name]))...)
 	}
 	return touched
 }
@@ -183,19 +183,20 @@ func (w *World) putNode(n *Node) []Touch {
 	if n.Name == w.Self {
 		host = w.settleHost()
 	} else if w.Self == "" && (old == nil || old.BootID != n.BootID) {
-		host = w.booted(n.Name)
+		host = w.recheckBoot(n.Name)
 	}
 	if old == nil {
 		at, _ := slices.BinarySearch(w.nodeNames, n.Name)
 		w.nodeNames = slices.Insert(w.nodeNames, at, n.Name)
-		return slices.Concat(host, w.touchHolder(n.Name), w.relocate(n.Name, nil, n), []Touch{{KindNode, n.Name},
-			{KindSubnets, n.Name}, {KindNodes, ""}})
+		return slices.Concat(host, w.touchHolder(n.Name), w.noteNodeAddresses(n.Name, nil, n),
+			[]Touch{{KindNode, n.Name}, {KindSubnets, n.Name}, {KindNodes, ""}})
 	}
-	if old.same(n) {
+	if old.sameNode(n) {
 		return host
 	}
-	touched := slices.Concat(host, w.touchHolder(n.Name), w.relocate(n.Name, old, n), []Touch{{KindNode, n.Name}})
-	if !slices.Equal(old.Subnets, n.Subnets) || !maps.EqualFunc(old.Further, n.Further, NodeNetwork.same) {
+	touched := slices.Concat(host, w.touchHolder(n.Name), w.noteNodeAddresses(n.Name, old, n),
+		[]Touch{{KindNode, n.Name}})
+	if !slices.Equal(old.Subnets, n.Subnets) || !maps.EqualFunc(old.Further, n.Further, NodeNetwork.sameSubnets) {
 		touched = append(touched, Touch{KindSubnets, n.Name})
 	}
 	return touched
@@ -209,16 +210,16 @@ func (w *World) nodeGone(name string) []Touch {
 	delete(w.nodes, name)
 	at, _ := slices.BinarySearch(w.nodeNames, name)
 	w.nodeNames = slices.Delete(w.nodeNames, at, at+1)
-	touched := append(append(w.touchHolder(name), w.relocate(name, old, nil)...), Touch{KindNode, name},
+	touched := append(append(w.touchHolder(name), w.noteNodeAddresses(name, old, nil)...), Touch{KindNode, name},
 		Touch{KindSubnets, name}, Touch{KindNodes, ""})
-	for _, other := range w.claim(name, nil) {
-		touched = append(touched, w.putNode(w.believed(w.said[other]))...)
+	for _, other := range w.noteClaims(name, nil) {
+		touched = append(touched, w.putNode(w.withoutDisputed(w.said[other]))...)
 	}
 	return touched
 }
 
-// same compares nodes: a kubelet writes its status every few seconds, and most of it concerns nobody here.
-func (n *Node) same(o *Node) bool {
+// sameNode compares nodes: a kubelet writes its status every few seconds, and most of it concerns nobody here.
+func (n *Node) sameNode(o *Node) bool {
 	return n.UID == o.UID && n.ID == o.ID && n.Ready == o.Ready && n.BootID == o.BootID && n.Deleting == o.Deleting &&
 		n.Cordoned == o.Cordoned && n.LetsExternalIPs == o.LetsExternalIPs &&
 		n.CordonBoot == o.CordonBoot && n.Unschedulable == o.Unschedulable &&
@@ -229,18 +230,18 @@ func (n *Node) same(o *Node) bool {
 		slices.Equal(n.Confirmed, o.Confirmed) && slices.Equal(n.Gateways, o.Gateways) &&
 		slices.Equal(n.Problems, o.Problems) && slices.Equal(n.Join, o.Join) && slices.Equal(n.Transit, o.Transit) &&
 		n.Record.Equal(o.Record) &&
-		maps.EqualFunc(n.Further, o.Further, NodeNetwork.same)
+		maps.EqualFunc(n.Further, o.Further, NodeNetwork.sameSubnets)
 }
 
 // Attachments lists the pods that have a port on this node, "namespace/name".
 func (w *View) Attachments() []string {
-	w.saw(KindAttachments, "")
+	w.noteRead(KindAttachments, "")
 	return slices.Sorted(maps.Keys(w.attachments))
 }
 
 // Attachment is a pod's port on this node, or nil.
 func (w *View) Attachment(key string) *Attachment {
-	w.saw(KindAttachment, key)
+	w.noteRead(KindAttachment, key)
 	return w.attachments[key]
 }
 

@@ -41,8 +41,8 @@ func Big() *world.World {
 func BigNode(i int) *world.Node {
 	n := Node(1)
 	n.Name, n.ID, n.ChassisID, n.BootID = fmt.Sprint("n", i), i+1, fmt.Sprint("n", i), "boot"
-	n.Subnets = []netip.Prefix{netip.PrefixFrom(V4(10, i>>8, i&255, 0), 24), netip.PrefixFrom(v6("fd00:10:244::", i, 0),
-		64)}
+	n.Subnets = []netip.Prefix{netip.PrefixFrom(V4(10, i>>8, i&255, 0), 24),
+		netip.PrefixFrom(ipv6Addr("fd00:10:244::", i, 0), 64)}
 	n.Primary = []netip.Prefix{netip.PrefixFrom(V4(172, 18, i>>8, i&255), 16)}
 	n.HostAddrs = []netip.Addr{n.Primary[0].Addr()}
 	return n

@@ -28,14 +28,14 @@ func RandomService(t *rapid.T, i int) *world.Service {
 		s.Ports = append(s.Ports, world.ServicePort{
 			Protocol: protocol, Port: rapid.SampledFrom([]uint16{80, 80, 80, 22}).Draw(t, "port"),
 			NodePort:  rapid.SampledFrom([]uint16{0, 30080, uint16(30100 + 10*j + i)}).Draw(t, "node port"),
-			Endpoints: endpoints(t),
+			Endpoints: drawEndpoints(t),
 		})
 	}
 	return s
 }
 
-// endpoints are pods and hosts of all nodes, sorted.
-func endpoints(t *rapid.T) []world.Endpoint {
+// drawEndpoints are pods and hosts of all nodes, sorted.
+func drawEndpoints(t *rapid.T) []world.Endpoint {
 	var out []world.Endpoint
 	for _, f := range []int{0, 1} {
 		for i := 1; i <= 3; i++ {

@@ -49,13 +49,13 @@ func Node(i int) *world.Node {
 	return &world.Node{
 		Name: name, ID: i + 1, ChassisID: name, Ready: true, BootID: "boot-" + name,
 		Labels: map[string]string{"k8s.ovn.org/egress-assignable": ""},
-		Subnets: []netip.Prefix{netip.PrefixFrom(V4(10, 244, i, 0), 24), netip.PrefixFrom(v6("fd00:10:244::", i, 0),
-			64)},
-		Primary:   []netip.Prefix{netip.PrefixFrom(Primary(i), 24), netip.PrefixFrom(primary6(i), 64)},
-		HostAddrs: []netip.Addr{Primary(i), primary6(i), secondary(i)[0].Addr(), secondary(i)[1].Addr()},
-		CIDRs: append([]netip.Prefix{netip.PrefixFrom(Primary(i), 24), netip.PrefixFrom(primary6(i), 64)},
-			secondary(i)...),
-		Gateways:  gateways(),
+		Subnets: []netip.Prefix{netip.PrefixFrom(V4(10, 244, i, 0), 24),
+			netip.PrefixFrom(ipv6Addr("fd00:10:244::", i, 0), 64)},
+		Primary:   []netip.Prefix{netip.PrefixFrom(Primary(i), 24), netip.PrefixFrom(primaryIPv6(i), 64)},
+		HostAddrs: []netip.Addr{Primary(i), primaryIPv6(i), secondaryAddrs(i)[0].Addr(), secondaryAddrs(i)[1].Addr()},
+		CIDRs: append([]netip.Prefix{netip.PrefixFrom(Primary(i), 24), netip.PrefixFrom(primaryIPv6(i), 64)},
+			secondaryAddrs(i)...),
+		Gateways:  gatewayAddrs(),
 		UplinkMAC: HardwareAddr(fmt.Sprintf("02:00:00:00:00:%02x", i)),
 	}
 }
@@ -63,7 +63,7 @@ func Node(i int) *world.Node {
 // Recorded is Node as the controller has recorded it.
 func Recorded(i int) *world.Node {
 	n := Node(i)
-	n.Record = world.Record{Addrs: []netip.Addr{Primary(i), primary6(i)}, MAC: n.UplinkMAC}
+	n.Record = world.Record{Addrs: []netip.Addr{Primary(i), primaryIPv6(i)}, MAC: n.UplinkMAC}
 	return n
 }
 
@@ -73,18 +73,18 @@ func Host(self string) *world.Host {
 	fmt.Sscanf(self, "n%d", &i)
 	return &world.Host{
 		UplinkMAC: fmt.Sprintf("02:00:00:00:00:%02x", i), MTU: 1500, Primary: Node(i).Primary, Addrs: Node(i).HostAddrs,
-		Gateways: gateways(),
+		Gateways: gatewayAddrs(),
 		Links: []world.Link{{
-			Name: "eth1", Index: 3, MAC: fmt.Sprintf("02:00:00:00:01:%02x", i), Addrs: secondary(i),
-			Routes: []world.LinkRoute{{Dst: secondary(i)[0].Masked()}, {Dst: secondary(i)[1].Masked()}},
+			Name: "eth1", Index: 3, MAC: fmt.Sprintf("02:00:00:00:01:%02x", i), Addrs: secondaryAddrs(i),
+			Routes: []world.LinkRoute{{Dst: secondaryAddrs(i)[0].Masked()}, {Dst: secondaryAddrs(i)[1].Masked()}},
 		}},
 	}
 }
 
-// secondary are node n<i>'s addresses on its link eth1.
-func secondary(i int) []netip.Prefix {
-	return []netip.Prefix{netip.PrefixFrom(V4(172, 19, 1, i+1), 24), netip.PrefixFrom(v6("fc00:f853:cce:1::", 0, i+1),
-		64)}
+// secondaryAddrs are node n<i>'s addresses on its link eth1.
+func secondaryAddrs(i int) []netip.Prefix {
+	return []netip.Prefix{netip.PrefixFrom(V4(172, 19, 1, i+1), 24),
+		netip.PrefixFrom(ipv6Addr("fc00:f853:cce:1::", 0, i+1), 64)}
 }
 
 // HardwareAddr is a test's own address.
@@ -98,10 +98,10 @@ func HardwareAddr(text string) world.HardwareAddr {
 
 // Primary is node n<i>'s IPv4 address.
 func Primary(i int) netip.Addr { return V4(172, 18, 0, i+1) }
-func primary6(i int) netip.Addr {
+func primaryIPv6(i int) netip.Addr {
 	return world.Nth(netip.MustParsePrefix("fc00:f853:ccd:e793::/64"), i+1)
 }
-func gateways() []netip.Addr {
+func gatewayAddrs() []netip.Addr {
 	return []netip.Addr{V4(172, 18, 0, 1), netip.MustParseAddr("fc00:f853:ccd:e793::1")}
 }
 
@@ -110,7 +110,7 @@ func V4(a, b, c, d int) netip.Addr {
 	return netip.AddrFrom4([4]byte{byte(a), byte(b), byte(c), byte(d)})
 }
 
-func v6(prefix string, subnet, host int) netip.Addr {
+func ipv6Addr(prefix string, subnet, host int) netip.Addr {
 	b := netip.MustParseAddr(prefix).As16()
 	b[6], b[7], b[14], b[15] = byte(subnet>>8), byte(subnet), byte(host>>8), byte(host)
 	return netip.AddrFrom16(b)
@@ -128,7 +128,7 @@ func Pod(i int, node string) *world.Pod {
 
 // PodIPs are the i-th pod addresses of node n<j>.
 func PodIPs(i, j int) []netip.Addr {
-	return []netip.Addr{V4(10, 244, j, 10+i), v6("fd00:10:244::", j, 10+i)}
+	return []netip.Addr{V4(10, 244, j, 10+i), ipv6Addr("fd00:10:244::", j, 10+i)}
 }
 
 // Attachment is a pod's port.
@@ -158,7 +158,7 @@ func EgressAddr(i int) []netip.Addr {
 
 // SecondaryAddr is the i-th address for egress IPs on the network of the nodes' eth1, of each family.
 func SecondaryAddr(i int) []netip.Addr {
-	return []netip.Addr{V4(172, 19, 1, 50+i), world.Nth(secondary(0)[1].Masked(), 0x50+i)}
+	return []netip.Addr{V4(172, 19, 1, 50+i), world.Nth(secondaryAddrs(0)[1].Masked(), 0x50+i)}
 }
 
 // egressAddrs are the addresses of EgressIP e<i>: two of each family, one of them on the secondary network.
@@ -264,7 +264,7 @@ func oddNode(t *rapid.T, i int) *world.Node {
 		n.ChassisID = ""
 	}
 	joinNetworks(t, n)
-	return claiming(t, n)
+	return drawClaims(t, n)
 }
 
 // onceIn is true once in so many draws.
@@ -293,7 +293,7 @@ func changedPod(t *rapid.T, i int, node string) func(*world.World) []world.Touch
 	oddPod(t, p, i)
 	p.Confirmed, p.Terminating = rapid.Bool().Draw(t, "confirmed"), rapid.Bool().Draw(t, "terminating")
 	if rapid.IntRange(0, 3).Draw(t, "another's address") > 0 {
-		return func(w *world.World) []world.Touch { return append(w.SetPod(p), attach(w, p)...) }
+		return func(w *world.World) []world.Touch { return append(w.SetPod(p), attachPod(w, p)...) }
 	}
 	var j int
 	fmt.Sscanf(node, "n%d", &j)
@@ -325,7 +325,7 @@ func oddPod(t *rapid.T, p *world.Pod, i int) {
 	}
 }
 
-func attach(w *world.World, p *world.Pod) []world.Touch {
+func attachPod(w *world.World, p *world.Pod) []world.Touch {
 	if p.Node != w.Self {
 		return w.DelAttachment(p.Key(), "veth"+p.Name)
 	}
@@ -359,11 +359,11 @@ func changedNode(t *rapid.T, name string) *world.Node {
 		n.Labels = nil
 	}
 	joinNetworks(t, n)
-	return claiming(t, n)
+	return drawClaims(t, n)
 }
 
-// claiming is a node that may say that it has what is another's, or an egress IP.
-func claiming(t *rapid.T, n *world.Node) *world.Node {
+// drawClaims is a node that may say that it has what is another's, or an egress IP.
+func drawClaims(t *rapid.T, n *world.Node) *world.Node {
 	other := Node(rapid.IntRange(1, 3).Draw(t, "other"))
 	switch rapid.IntRange(0, 9).Draw(t, "claims") {
 	case 0:

@@ -42,17 +42,17 @@ func (r *Round) Fallback(f Fallback) world.Condition {
 			return
 		}
 		reason, text := say(f, r.fateOf(f.Object, families))
-		c.Reason = worse(c.Reason, reason)
+		c.Reason = worseReason(c.Reason, reason)
 		said = append(said, text)
 	}
-	note(f.Lacks, Fallback.lacking)
-	note(f.Kept, Fallback.kept)
+	note(f.Lacks, Fallback.describeLacking)
+	note(f.Kept, Fallback.describeInForce)
 	c.Message = strings.Join(said, "; ")
 	return c
 }
 
-// worse is the reason that people are to know of first.
-func worse(a, b string) string {
+// worseReason is the reason that people are to know of first.
+func worseReason(a, b string) string {
 	order := []string{decide.ReasonNodeIP, decide.ReasonWaitingForNode, decide.ReasonDrop, decide.ReasonServedByOther,
 		decide.ReasonDroppedByOther}
 	for _, reason := range order {
@@ -63,29 +63,30 @@ func worse(a, b string) string {
 	return cmp.Or(a, b)
 }
 
-// lacking says what becomes of packets that no node is to give an address.
-func (f Fallback) lacking(is fate) (reason, text string) {
+// describeLacking says what becomes of packets that no node is to give an address.
+func (f Fallback) describeLacking(is fate) (reason, text string) {
 	text = fmt.Sprintf(f.Words.Lacks, is.families) + ": "
 	switch {
 	case is.allOthers():
 		return is.byOthers(), text + "others decide about all of its pods: " + decide.Some(is.others)
 	case f.Drop:
-		reason, dropped := is.dropped()
+		reason, dropped := is.describeDropped()
 		return reason, text + fmt.Sprintf(f.Words.Sent, is.families) + " " + dropped + ", as annotation " +
-			whenUnassigned + "=drop asks" + is.beside() + is.unconfirmed()
+			whenUnassigned + "=drop asks" + is.unaffectedPods() + is.unconfirmedNodes()
 	}
 	text += fmt.Sprintf(f.Words.Leave, is.families)
 	if is.served {
 		text += ", unless another object takes them over"
 	}
-	return decide.ReasonNodeIP, text + is.beside() + "; annotate it " + whenUnassigned + "=drop to have that dropped"
+	return decide.ReasonNodeIP, text + is.unaffectedPods() + "; annotate it " + whenUnassigned +
+		"=drop to have that dropped"
 }
 
-// kept says what becomes of those of an object that stays in force.
-func (f Fallback) kept(is fate) (reason, text string) {
-	reason, dropped := is.dropped()
+// describeInForce says what becomes of those of an object that stays in force.
+func (f Fallback) describeInForce(is fate) (reason, text string) {
+	reason, dropped := is.describeDropped()
 	return reason, fmt.Sprintf(f.Words.Lacks, is.families) + ": " + fmt.Sprintf(f.Words.Sent, is.families) + " " +
-		dropped + " until " + f.Words.Until + is.beside() + is.unconfirmed()
+		dropped + " until " + f.Words.Until + is.unaffectedPods() + is.unconfirmedNodes()
 }
 
 // fate is what becomes of packets that an object's running pods send in families in which none of its addresses has a
@@ -107,7 +108,7 @@ func (r *Round) fateOf(o ref.Object, is func(world.Family) bool) fate {
 	for _, f := range families {
 		for _, node := range r.Served.Nodes(o, f) {
 			out.served = true
-			r.drops(&out, o, f, node)
+			r.noteDropping(&out, o, f, node)
 		}
 		for other, pods := range r.Served.Others(o, f) {
 			others[other] = max(others[other], pods)
@@ -141,8 +142,8 @@ func distinctTexts(list []string) []string {
 	return slices.Compact(list)
 }
 
-// drops notes whether a node drops what its pods of an object send, as far as it has told.
-func (r *Round) drops(is *fate, o ref.Object, f world.Family, node string) {
+// noteDropping notes whether a node drops what its pods of an object send, as far as it has told.
+func (r *Round) noteDropping(is *fate, o ref.Object, f world.Family, node string) {
 	switch dropped := []world.Assignment{{IP: f.Unspecified()}}; {
 	case r.W.Steers(node, o.Key(), f, dropped) && !r.Refuses(node, o.Key()):
 	case !r.Answers(node):
@@ -176,24 +177,24 @@ func (is *fate) byOthers() string {
 	return decide.ReasonDroppedByOther
 }
 
-// dropped says that packets are dropped only where every node that can be asked has confirmed that.
-func (is *fate) dropped() (reason, verb string) {
+// describeDropped says that packets are dropped only where every node that can be asked has confirmed that.
+func (is *fate) describeDropped() (reason, verb string) {
 	if len(is.undropped) > 0 {
 		return decide.ReasonWaitingForNode, "is to be dropped"
 	}
 	return decide.ReasonDrop, "is dropped"
 }
 
-// beside says which pods are not concerned.
-func (is *fate) beside() string {
+// unaffectedPods says which pods are not concerned.
+func (is *fate) unaffectedPods() string {
 	if len(is.others) == 0 {
 		return ""
 	}
 	return "; others decide about pods of it: " + decide.Some(is.others)
 }
 
-// unconfirmed names the nodes that may go on as they did.
-func (is *fate) unconfirmed() (text string) {
+// unconfirmedNodes names the nodes that may go on as they did.
+func (is *fate) unconfirmedNodes() (text string) {
 	if len(is.undropped) > 0 {
 		text = "; not confirmed by " + decide.Some(is.undropped) + ", where pods may send as before: if that " +
 			"lasts, see whether egret-node, ovn-northd and ovn-controller run there"

@@ -16,7 +16,7 @@ func Given(is *world.Placement, before, items []world.Assignment, now time.Time)
 	if slices.Equal(before, items) {
 		return is.Given
 	}
-	since := max(ref.SinceTime(now), latest(is)+1)
+	since := max(ref.SinceTime(now), latestTime(is)+1)
 	var out []world.Given
 	for _, i := range items {
 		g := world.Given{Assignment: i, Since: since}
@@ -30,8 +30,8 @@ func Given(is *world.Placement, before, items []world.Assignment, now time.Time)
 	return out
 }
 
-// latest is the last time of an object's that anybody can still repeat.
-func latest(is *world.Placement) (since ref.Since) {
+// latestTime is the last time of an object's that anybody can still repeat.
+func latestTime(is *world.Placement) (since ref.Since) {
 	for _, g := range is.Given {
 		since = max(since, g.Since)
 	}

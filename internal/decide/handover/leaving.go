@@ -48,11 +48,11 @@ type Round struct {
 func (r *Round) Leaving(o Object, items []world.Assignment) (out []world.Leaving, again time.Time) {
 	for _, l := range r.formerHolders(o, items) {
 		until := l.Since.Add(LeavingFor)
-		if !assigned(items, l.IP) {
+		if !isAssigned(items, l.IP) {
 			until = l.Since.Add(abandonedFor)
 		}
 		over := !r.Now.Before(until) && !r.cannotLetGo(o, items, l)
-		if !r.mayLeave(o, items, l) || o.Shown.Leaves(l.Node, l.IP) && (over || r.done(o, items, l)) {
+		if !r.mayLeave(o, items, l) || o.Shown.Leaves(l.Node, l.IP) && (over || r.isDrained(o, items, l)) {
 			continue
 		}
 		if out = append(out, l); r.Now.Before(until) {
@@ -134,12 +134,12 @@ func (r *Round) mayLeave(o Object, items []world.Assignment, l world.Leaving) bo
 // cannotLetGo says whether a former holder translates on, whatever the status says, for its agent is away: OVN there
 // steers the node's own pods by what stands, and the successor passes the answers on only to one that leaves.
 func (r *Round) cannotLetGo(o Object, items []world.Assignment, l world.Leaving) bool {
-	return assigned(items, l.IP) && r.W.Unreachable(l.Node) == world.AgentAway &&
+	return isAssigned(items, l.IP) && r.W.Unreachable(l.Node) == world.AgentAway &&
 		r.Holds(o.Key(), world.Assignment{Node: l.Node, IP: l.IP})
 }
 
-// done says whether nobody needs a former holder any more.
-func (r *Round) done(o Object, items []world.Assignment, l world.Leaving) bool {
+// isDrained says whether nobody needs a former holder any more.
+func (r *Round) isDrained(o Object, items []world.Assignment, l world.Leaving) bool {
 	for _, i := range items {
 		if i.IP == l.IP && !r.Holds(o.Key(), i) {
 			return false
@@ -228,6 +228,6 @@ func OfFamily(items []world.Assignment, f world.Family) []world.Assignment {
 	return slices.DeleteFunc(slices.Clone(items), func(i world.Assignment) bool { return world.FamilyOf(i.IP) != f })
 }
 
-func assigned(items []world.Assignment, ip netip.Addr) bool {
+func isAssigned(items []world.Assignment, ip netip.Addr) bool {
 	return slices.ContainsFunc(items, func(i world.Assignment) bool { return i.IP == ip })
 }

@@ -34,19 +34,20 @@ type standby struct {
 // NewOverlaps has counted nothing yet. Of says for which objects of the kind a pod is claimed by others.
 func NewOverlaps(of func(*world.View, *world.Pod) []Overlap) *Overlaps {
 	o := &Overlaps{standing: map[string]*standby{}, News: map[string]struct{}{}}
-	o.PerPod = NewPerPod(func(w *world.View, p *world.Pod) []Overlap { return distinct(of(w, p)) }, o.count)
+	o.PerPod = NewPerPod(func(w *world.View, p *world.Pod) []Overlap { return distinctOverlaps(of(w, p)) },
+		o.countOverlaps)
 	return o
 }
 
-// distinct are overlaps, each once, sorted.
-func distinct(list []Overlap) []Overlap {
+// distinctOverlaps are overlaps, each once, sorted.
+func distinctOverlaps(list []Overlap) []Overlap {
 	slices.SortFunc(list, func(a, b Overlap) int {
 		return cmp.Or(cmp.Compare(a.By, b.By), a.Server.Compare(b.Server))
 	})
 	return slices.Compact(list)
 }
 
-func (o *Overlaps) count(list []Overlap, n int) {
+func (o *Overlaps) countOverlaps(list []Overlap, n int) {
 	for i, l := range list {
 		o.News[l.By] = struct{}{}
 		s := o.standing[l.By]

@@ -47,14 +47,14 @@ func (m *PerPod[T]) Update(w *world.World) {
 	for t := range m.stale {
 		switch t.Kind {
 		case world.KindPod:
-			m.update(w, t.Key)
+			m.updatePod(w, t.Key)
 		case world.KindEgressServicesAt:
 			m.updateAt(w, t.Key)
 		case world.KindSubnets:
 			nodes[t.Key] = struct{}{}
 		case world.KindEgressServiceActive:
 			for pod := range w.EgressPods(t.Key) {
-				m.update(w, pod)
+				m.updatePod(w, pod)
 			}
 		default:
 			for p := range w.PodsIn(t.Key) {
@@ -80,11 +80,11 @@ func (m *PerPod[T]) updateOn(w *world.World, nodes map[string]struct{}) {
 
 func (m *PerPod[T]) updateAt(w *world.World, endpoint string) {
 	for _, pod := range w.PodsAt(endpoint) {
-		m.update(w, pod)
+		m.updatePod(w, pod)
 	}
 }
 
-func (m *PerPod[T]) update(w *world.World, pod string) {
+func (m *PerPod[T]) updatePod(w *world.World, pod string) {
 	if p := w.Pod(pod); p != nil {
 		m.Put(pod, m.Of(&w.View, p))
 		return

@@ -57,24 +57,24 @@ func NewServed(of func(*world.View, *world.Pod) []ServedBy) *Served {
 			return nil
 		}
 		return of(w, p)
-	}, s.count)
+	}, s.countServed)
 	return s
 }
 
-func (s *Served) count(list []ServedBy, n int) {
+func (s *Served) countServed(list []ServedBy, n int) {
 	for _, by := range list {
 		of := packets{by.By, by.Family}
 		if by.Without {
-			add(s.others, of, by.Claimant, n)
+			addCount(s.others, of, by.Claimant, n)
 			s.News[by.By.Key()] = struct{}{}
-		} else if before := add(s.nodes, of, by.Node, n); before == 0 || before+n == 0 {
+		} else if before := addCount(s.nodes, of, by.Node, n); before == 0 || before+n == 0 {
 			s.News[by.By.Key()] = struct{}{}
 		}
 	}
 }
 
-// add counts n more of one, and returns how many there were.
-func add[K comparable](counts map[packets]map[K]int, of packets, one K, n int) (before int) {
+// addCount counts n more of one, and returns how many there were.
+func addCount[K comparable](counts map[packets]map[K]int, of packets, one K, n int) (before int) {
 	if counts[of] == nil {
 		counts[of] = map[K]int{}
 	}

@@ -134,15 +134,15 @@ func (p *Patience) Look(w *world.World, objects iter.Seq[string], decided Items,
 	for object := range objects {
 		delete(p.awaited, object)
 		if w.PlacementOf(object) != nil {
-			p.compare(w, object, decided(object), shown(object))
+			p.compareStatus(w, object, decided(object), shown(object))
 		} else {
 			delete(p.specs, object)
 		}
 	}
-	is := p.begin(maps.Values(p.awaited), now)
+	is := p.beginWaiting(maps.Values(p.awaited), now)
 	for a, t := range p.attempts {
 		if is[a] {
-			again = decide.Earlier(again, p.judge(w, a, t, now))
+			again = decide.Earlier(again, p.judgeAttempt(w, a, t, now))
 		} else {
 			again = decide.Earlier(again, p.judgeFormer(w, a, t, now))
 		}
@@ -165,8 +165,8 @@ func (p *Patience) Decided(v decide.View, objects []string, items Items,
 // Seen begins to wait for what the API shows of an object from now on. It returns when to Look though nothing changes;
 // zero: not.
 func (p *Patience) Seen(w *world.World, object string, shown *world.Placement, now time.Time) (again time.Time) {
-	p.compare(w, object, w.PlacementOf(object).Items, shown)
-	if len(p.begin(slices.Values([][]assignedTo{p.awaited[object]}), now)) > 0 {
+	p.compareStatus(w, object, w.PlacementOf(object).Items, shown)
+	if len(p.beginWaiting(slices.Values([][]assignedTo{p.awaited[object]}), now)) > 0 {
 		return now.Add(lateAfter)
 	}
 	return time.Time{}
@@ -180,19 +180,19 @@ func (p *Patience) Idle() bool {
 // Forget drops the steps that nodes are waited for: all objects must be looked at.
 func (p *Patience) Forget() { clear(p.awaited) }
 
-// compare notes what an object's status assigns as decided and as written, and the node does not hold. It forgets what
-// the node holds, and how late nodes were with another spec.
-func (p *Patience) compare(w *world.World, object string, items []world.Assignment, shown *world.Placement) {
-	p.respecify(object, specOf(w, object))
+// compareStatus notes what an object's status assigns as decided and as written, and the node does not hold. It forgets
+// what the node holds, and how late nodes were with another spec.
+func (p *Patience) compareStatus(w *world.World, object string, items []world.Assignment, shown *world.Placement) {
+	p.resetForSpec(object, specOf(w, object))
 	var awaited []assignedTo
 	for _, i := range items {
 		a := assignedTo{world.EgressAddress{Object: object, IP: i.IP}, i.Node}
 		switch {
 		case w.Holds(i.Node, object, i.IP) && !lacksNetwork(w, i.Node, object):
-			p.forget(a)
+			p.forgetAttempt(a)
 		case slices.Contains(shown.Items, i):
 			awaited = append(awaited, a)
-			p.excuse(a, w.Problem(i.Node, object) != "")
+			p.resetAttempt(a, w.Problem(i.Node, object) != "")
 		}
 	}
 	if p.awaited[object] = awaited; len(awaited) == 0 {
@@ -207,12 +207,12 @@ func lacksNetwork(w *world.World, node, object string) bool {
 	return reason == world.ReasonUnknownNetwork && text != w.Problem(node, "")
 }
 
-// respecify begins again with an object whose spec changed.
-func (p *Patience) respecify(object string, now spec) {
+// resetForSpec begins again with an object whose spec changed.
+func (p *Patience) resetForSpec(object string, now spec) {
 	if was, known := p.specs[object]; known && was != now {
 		for a := range p.attempts {
 			if a.claim.Object == object {
-				p.forget(a)
+				p.forgetAttempt(a)
 			}
 		}
 	}
@@ -235,23 +235,23 @@ func specOf(w *world.World, object string) spec {
 	return spec{}
 }
 
-// excuse begins again with a node that no longer reports a hindrance: it has had no time yet to do what it could not do
-// before. It does so once: a node that says so now and then is to hold the address at last, or another node is.
-func (p *Patience) excuse(a assignedTo, refuses bool) {
+// resetAttempt begins again with a node that no longer reports a hindrance: it has had no time yet to do what it could
+// not do before. It does so once: a node that says so now and then is to hold the address at last, or another node is.
+func (p *Patience) resetAttempt(a assignedTo, refuses bool) {
 	t := p.attempts[a]
 	if t == nil {
 		t = &attempt{}
 		p.attempts[a] = t
 	}
 	if t.refuses && !refuses && !t.excused {
-		p.say(a, t, OnTime, "")
+		p.setLateness(a, t, OnTime, "")
 		t.since, t.excused = time.Time{}, true
 	}
 	t.refuses = refuses
 }
 
-// begin notes what nodes are waited for from now on, and returns all that they are waited for.
-func (p *Patience) begin(awaited iter.Seq[[]assignedTo], now time.Time) map[assignedTo]bool {
+// beginWaiting notes what nodes are waited for from now on, and returns all that they are waited for.
+func (p *Patience) beginWaiting(awaited iter.Seq[[]assignedTo], now time.Time) map[assignedTo]bool {
 	is, among := map[assignedTo]bool{}, map[string]int{}
 	for list := range awaited {
 		for _, a := range list {
@@ -273,25 +273,25 @@ func (p *Patience) begin(awaited iter.Seq[[]assignedTo], now time.Time) map[assi
 	return is
 }
 
-// say has a node be so late with an address.
-func (p *Patience) say(a assignedTo, t *attempt, how Lateness, why string) {
+// setLateness has a node be so late with an address.
+func (p *Patience) setLateness(a assignedTo, t *attempt, how Lateness, why string) {
 	if t.how != how || t.why != why {
 		p.News[a.claim.Object] = struct{}{}
 	}
 	t.how, t.why = how, why
 }
 
-// forget no longer knows of a node and an address.
-func (p *Patience) forget(a assignedTo) {
+// forgetAttempt no longer knows of a node and an address.
+func (p *Patience) forgetAttempt(a assignedTo) {
 	if t := p.attempts[a]; t != nil {
-		p.say(a, t, OnTime, "")
+		p.setLateness(a, t, OnTime, "")
 		delete(p.attempts, a)
 	}
 }
 
-// judge says how late a node is with an address that it is assigned, and when to look again. It says of the node what
-// it says itself now: once the address is elsewhere, it says nothing of it any more.
-func (p *Patience) judge(w *world.World, a assignedTo, t *attempt, now time.Time) (next time.Time) {
+// judgeAttempt says how late a node is with an address that it is assigned, and when to look again. It says of the node
+// what it says itself now: once the address is elsewhere, it says nothing of it any more.
+func (p *Patience) judgeAttempt(w *world.World, a assignedTo, t *attempt, now time.Time) (next time.Time) {
 	t.since = notAfter(t.since, now)
 	more := time.Duration(min(t.among, mostAddresses)-1) * perAddress
 	tellAt, giveUpAt := t.since.Add(lateAfter+more/2), t.since.Add(tooLateAfter+more)
@@ -300,10 +300,10 @@ func (p *Patience) judge(w *world.World, a assignedTo, t *attempt, now time.Time
 		return time.Time{}
 	case !now.Before(giveUpAt):
 		t.failures++
-		p.say(a, t, TooLate, w.Problem(a.node, a.claim.Object))
+		p.setLateness(a, t, TooLate, w.Problem(a.node, a.claim.Object))
 		return time.Time{}
 	case !now.Before(tellAt):
-		p.say(a, t, Late, "")
+		p.setLateness(a, t, Late, "")
 		return giveUpAt
 	}
 	return tellAt
@@ -321,7 +321,7 @@ func notAfter(t, now time.Time) time.Time {
 // is forgotten when nobody asks for the address, and some time after it was forgiven.
 func (p *Patience) judgeFormer(w *world.World, a assignedTo, t *attempt, now time.Time) (next time.Time) {
 	if t.failures == 0 || w.Node(a.node) == nil || !p.asks(w, a.claim.Object, a.claim.IP) {
-		p.forget(a)
+		p.forgetAttempt(a)
 		return time.Time{}
 	}
 	if !t.since.IsZero() {
@@ -332,10 +332,10 @@ func (p *Patience) judgeFormer(w *world.World, a assignedTo, t *attempt, now tim
 	forgotten := forgiven.Add(2 * mostForgiven)
 	switch {
 	case !now.Before(forgotten):
-		p.forget(a)
+		p.forgetAttempt(a)
 		return time.Time{}
 	case !now.Before(forgiven):
-		p.say(a, t, OnTime, "")
+		p.setLateness(a, t, OnTime, "")
 		return forgotten
 	}
 	return forgiven

@@ -100,15 +100,15 @@ func (p *Patience) Unconfirmed(r *handover.Round, o ref.Object, held bool,
 	nodes func(world.Family) []string) (u Unsteered) {
 	for _, f := range r.W.Config.Families() {
 		for _, node := range nodes(f) {
-			p.note(&u, r, o.Key(), Waiting{Node: node, Family: f, Says: r.W.Problem(node, o.Key())}, held)
+			p.noteUnconfirmed(&u, r, o.Key(), Waiting{Node: node, Family: f, Says: r.W.Problem(node, o.Key())}, held)
 		}
 	}
 	return u
 }
 
-// note says of a node that has not confirmed whether it is waited for. A report that is full may leave out this object:
-// that counts as silence.
-func (p *Patience) note(u *Unsteered, r *handover.Round, object string, n Waiting, held bool) {
+// noteUnconfirmed says of a node that has not confirmed whether it is waited for. A report that is full may leave out
+// this object: that counts as silence.
+func (p *Patience) noteUnconfirmed(u *Unsteered, r *handover.Round, object string, n Waiting, held bool) {
 	if !r.Answers(n.Node) {
 		if !slices.Contains(u.Unasked, n.Node) {
 			u.Unasked = append(u.Unasked, n.Node)
@@ -121,7 +121,7 @@ func (p *Patience) note(u *Unsteered, r *handover.Round, object string, n Waitin
 		u.Awaited = append(u.Awaited, n.Node)
 	}
 	if silent && over {
-		u.Silent = append(u.Silent, n.silent())
+		u.Silent = append(u.Silent, n.describeSilence())
 		return
 	}
 	if n.Text = n.Node + " does not lead its pods there over IP" + n.Family.String() + " yet"; n.Says != "" {
@@ -130,8 +130,8 @@ func (p *Patience) note(u *Unsteered, r *handover.Round, object string, n Waitin
 	u.Waiting = append(u.Waiting, n)
 }
 
-// silent says what is not known of a node.
-func (n Waiting) silent() string {
+// describeSilence says what is not known of a node.
+func (n Waiting) describeSilence() string {
 	text := n.Node + " has not confirmed for " + steersWithin.String() + " that it leads its pods there over IP" +
 		n.Family.String() + ": "
 	if n.Says != "" {

@@ -19,7 +19,7 @@ func (p *Patience) Unheld(w *world.View, object string, i world.Assignment, fail
 	if why = w.Problem(i.Node, object); why == "" && late {
 		why = "see whether egret-node, ovn-northd and ovn-controller run there"
 	}
-	if others := failed.others(object, i); others != "" {
+	if others := failed.describeOthers(object, i); others != "" {
 		return Because(text, why) + others, ""
 	}
 	return text, why
@@ -33,8 +33,8 @@ func Because(text, why string) string {
 	return text + ": " + why
 }
 
-// others says which other nodes did not hold an address in time, and why.
-func (f Failed) others(object string, i world.Assignment) string {
+// describeOthers says which other nodes did not hold an address in time, and why.
+func (f Failed) describeOthers(object string, i world.Assignment) string {
 	failed := f[world.EgressAddress{Object: object, IP: i.IP}]
 	var said []string
 	for _, node := range slices.Sorted(maps.Keys(failed)) {

@@ -42,7 +42,7 @@ func (Allow) Compile(w *world.View, _ string, out *plan.Rows) {
 func insideCluster(n *world.Network, f world.Family, out *plan.Rows) {
 	names, ip := plan.Names{Network: n.Name, ID: n.ID}, f.Match()
 	for _, from := range n.Cluster(f) {
-		for _, to := range inside(n, f) {
+		for _, to := range subnetsWithoutMark(n, f) {
 			out.AddPolicy(names, "egressip-no-reroute/"+from.String()+"-"+to, plan.PriorityAllow,
 				ip+".src == "+from.String()+" && "+ip+".dst == "+to, "allow", nil, nil)
 		}
@@ -64,7 +64,7 @@ const isReply = "ct.trk && ct.rpl"
 // markReplies marks replies of connections that came from outside, which must not be steered anywhere.
 func markReplies(w *world.View, pods, which string, f world.Family, out *plan.Rows) {
 	match := f.Match() + ".src == " + plan.InSet(pods) + " && " + isReply
-	mark(w, "egressip-mark-reply-traffic."+which+f.String(), plan.PriorityReplies, match, plan.MarkReply, out)
+	addMarkPolicy(w, "egressip-mark-reply-traffic."+which+f.String(), plan.PriorityReplies, match, plan.MarkReply, out)
 }
 
 // leaveInsideReplies keeps those without a mark that stay inside the cluster. It is a row of its own: of
@@ -73,20 +73,20 @@ func markReplies(w *world.View, pods, which string, f world.Family, out *plan.Ro
 // CPU time over IPv4, and 4 over IPv6.
 func leaveInsideReplies(w *world.View, f world.Family, out *plan.Rows) {
 	match := isReply + " && " + f.Match() + ".dst == {" +
-		strings.Join(inside(w.Network(ref.DefaultNetwork), f), ", ") + "}"
-	mark(w, "egressip-leave-inside-replies."+f.String(), plan.PriorityInsideReplies, match, 0, out)
+		strings.Join(subnetsWithoutMark(w.Network(ref.DefaultNetwork), f), ", ") + "}"
+	addMarkPolicy(w, "egressip-leave-inside-replies."+f.String(), plan.PriorityInsideReplies, match, 0, out)
 }
 
-// mark gives a mark to what comes from this node's pods.
-func mark(w *world.View, id string, priority int, match string, mark int, out *plan.Rows) {
+// addMarkPolicy gives a mark to what comes from this node's pods.
+func addMarkPolicy(w *world.View, id string, priority int, match string, mark int, out *plan.Rows) {
 	sw := plan.Switch(plan.DefaultNames().NodeSwitch(w.Self))
 	out.AddNB(plan.RowID{Table: "QoS", Name: id}, sw, plan.Cols{"priority": priority, "direction": "from-lport",
 		"match": match, "action": map[string]string{"mark": plan.Itoa(mark)}})
 }
 
-// inside are the subnets that replies need no mark for. They must not have it: OVS 3.5's userspace datapath looks the
-// tunnel's route up with the packet's mark, finds none, and drops what was to go to another node.
-func inside(n *world.Network, f world.Family) []string {
+// subnetsWithoutMark are the subnets that replies need no mark for. They must not have it: OVS 3.5's userspace datapath
+// looks the tunnel's route up with the packet's mark, finds none, and drops what was to go to another node.
+func subnetsWithoutMark(n *world.Network, f world.Family) []string {
 	var out []string
 	for _, p := range append(n.Cluster(f), n.JoinAddr(1, f).Masked()) {
 		out = append(out, p.String())

@@ -96,8 +96,8 @@ type place struct {
 	doubt     string // about its network
 }
 
-// same says whether two places are for one decision. The same node may have become another host.
-func (p place) same(o place) bool {
+// sameDecision says whether two places are for one decision. The same node may have become another host.
+func (p place) sameDecision(o place) bool {
 	p.host = o.host
 	return p == o
 }
@@ -112,41 +112,41 @@ func newAssigner(w *world.World) *assigner {
 	return a
 }
 
-// place finds a place for every address: those that can stay do, others go to the nodes with the fewest. It returns the
-// objects of which a decision may be another one than that of the last time. With survey, nodes have changed.
-func (a *assigner) place(survey bool) (moved []*object) {
+// placeAll finds a place for every address: those that can stay do, others go to the nodes with the fewest. It returns
+// the objects of which a decision may be another one than that of the last time. With survey, nodes have changed.
+func (a *assigner) placeAll(survey bool) (moved []*object) {
 	if survey {
-		a.survey()
+		a.surveyNodes()
 	}
 	a.failed = a.Patience.TooLate()
-	a.unload()
+	a.clearLoads()
 	clear(a.owner)
 	for _, o := range a.objects {
-		a.open(o)
+		a.openObject(o)
 	}
-	a.forbid()
+	a.refuseForeign()
 	a.giveUp()
 	for _, o := range a.objects {
-		a.keep(o)
+		a.keepPlaced(o)
 	}
 	clear(a.unplaced)
 	for _, o := range a.objects {
-		a.complete(o)
+		a.placeMissing(o)
 		for _, p := range o.places {
 			if p.host == nowhere {
 				a.unplaced[p.ip.String()] = struct{}{}
 			}
 		}
-		if !slices.EqualFunc(o.places, o.before, place.same) {
+		if !slices.EqualFunc(o.places, o.before, place.sameDecision) {
 			moved = append(moved, o)
 		}
 	}
 	return moved
 }
 
-// open gives an object places for its addresses, nowhere yet. Of several objects with an address the oldest has it
-// (4.1).
-func (a *assigner) open(o *object) {
+// openObject gives an object places for its addresses, nowhere yet. Of several objects with an address the oldest has
+// it (4.1).
+func (a *assigner) openObject(o *object) {
 	o.places, o.before, o.waitsFor = o.before[:0], o.places, nil
 	o.shown = a.Shown(o.e.Name).Items
 	for _, ip := range o.e.IPs {
@@ -157,8 +157,8 @@ func (a *assigner) open(o *object) {
 	}
 }
 
-// unload takes everything from the hosts.
-func (a *assigner) unload() {
+// clearLoads takes everything from the hosts.
+func (a *assigner) clearLoads() {
 	late := a.failed.Nodes()
 	for i := range a.hosts {
 		h := &a.hosts[i]
@@ -166,9 +166,9 @@ func (a *assigner) unload() {
 	}
 }
 
-// keep refuses what cannot be placed, and leaves the other addresses where the status says they are, where that still
-// works.
-func (a *assigner) keep(o *object) {
+// keepPlaced refuses what cannot be placed, and leaves the other addresses where the status says they are, where that
+// still works.
+func (a *assigner) keepPlaced(o *object) {
 	for i := range o.places {
 		p := &o.places[i]
 		if first := a.owner[p.ip]; first != o { // before what may change with that one's status
@@ -181,7 +181,7 @@ func (a *assigner) keep(o *object) {
 		}
 		if h := a.staysAt(o, p.ip); h != nowhere && !a.hosts[h].away &&
 			!(a.tooLate(o.e, p.ip, h) && a.onTime(o.e, p.ip)) {
-			a.put(p, h)
+			a.putOnHost(p, h)
 		}
 	}
 }
@@ -193,24 +193,24 @@ func (a *assigner) tooLate(e *world.EgressIP, ip netip.Addr, h int) bool {
 
 // onTime says whether any host can take an address that was not too late with another.
 func (a *assigner) onTime(e *world.EgressIP, ip netip.Addr) (any bool) {
-	a.candidates(e, ip, func(h int) { any = any || !a.hosts[h].late })
+	a.eachCandidate(e, ip, func(h int) { any = any || !a.hosts[h].late })
 	return any
 }
 
 // staysAt is the host that the status names for an address, if it can go on with it, or nowhere.
 func (a *assigner) staysAt(o *object, ip netip.Addr) int {
-	h := a.former(o.e, ip)
-	if h == nowhere || !a.inNetwork(a.hosts[h].node, ip) || unselected(o.e, a.hosts[h].node) {
+	h := a.formerHost(o.e, ip)
+	if h == nowhere || !a.inNetwork(a.hosts[h].node, ip) || isUnselected(o.e, a.hosts[h].node) {
 		return nowhere
 	}
-	if same, _ := o.has(h, world.FamilyOf(ip)); same {
+	if same, _ := o.hasAddressOn(h, world.FamilyOf(ip)); same {
 		return nowhere
 	}
 	return h
 }
 
-// former is the host that the status names for an address, or nowhere.
-func (a *assigner) former(e *world.EgressIP, ip netip.Addr) int {
+// formerHost is the host that the status names for an address, or nowhere.
+func (a *assigner) formerHost(e *world.EgressIP, ip netip.Addr) int {
 	h, found := slices.BinarySearchFunc(a.hosts, e.Assignee(ip),
 		func(h host, name string) int { return cmp.Compare(h.node.Name, name) })
 	if !found {
@@ -219,9 +219,9 @@ func (a *assigner) former(e *world.EgressIP, ip netip.Addr) int {
 	return h
 }
 
-// complete places what has no place yet, the address with the fewest possible hosts first, so that no other takes its
-// only one.
-func (a *assigner) complete(o *object) {
+// placeMissing places what has no place yet, the address with the fewest possible hosts first, so that no other takes
+// its only one.
+func (a *assigner) placeMissing(o *object) {
 	var todo []*place
 	for i := range o.places {
 		if p := &o.places[i]; p.host == nowhere && p.why.event == "" {
@@ -229,32 +229,34 @@ func (a *assigner) complete(o *object) {
 		}
 	}
 	if len(todo) > 1 {
-		slices.SortStableFunc(todo, func(x, y *place) int { return a.possible(o.e, x.ip) - a.possible(o.e, y.ip) })
+		slices.SortStableFunc(todo, func(x, y *place) int {
+			return a.countPossibleHosts(o.e, x.ip) - a.countPossibleHosts(o.e, y.ip)
+		})
 	}
 	for _, p := range todo {
-		if h := a.hostFor(o, p.ip); h != nowhere && a.waits(o, p.ip).event == "" {
-			a.put(p, h)
+		if h := a.hostFor(o, p.ip); h != nowhere && a.waitReason(o, p.ip).event == "" {
+			a.putOnHost(p, h)
 		}
 	}
 	// Why one is nowhere is said when all others have their places, as it will be when they only keep them.
 	for _, p := range todo {
 		if p.host == nowhere {
-			a.explain(o, p)
+			a.explainUnplaced(o, p)
 		}
 	}
 }
 
 // hostFor is the host that an address without a place can go to, or nowhere.
 func (a *assigner) hostFor(o *object, ip netip.Addr) int {
-	if h := a.best(o, ip); h != nowhere {
+	if h := a.bestHost(o, ip); h != nowhere {
 		return h
 	}
 	return a.staysAt(o, ip)
 }
 
-// waits says why an address that could have a host has none yet: another object's status, or a node, has to let go of
-// it first.
-func (a *assigner) waits(o *object, ip netip.Addr) refusal {
+// waitReason says why an address that could have a host has none yet: another object's status, or a node, has to let go
+// of it first.
+func (a *assigner) waitReason(o *object, ip netip.Addr) refusal {
 	if by, is := a.givenUp[ip]; is {
 		return stillGivenBy(ip, by)
 	}
@@ -265,45 +267,46 @@ func (a *assigner) waits(o *object, ip netip.Addr) refusal {
 	return refusal{}
 }
 
-// explain says why an address has no host.
-func (a *assigner) explain(o *object, p *place) {
+// explainUnplaced says why an address has no host.
+func (a *assigner) explainUnplaced(o *object, p *place) {
 	if a.hostFor(o, p.ip) == nowhere {
-		p.why = a.nowhere(o.e, p.ip)
+		p.why = a.unplacedRefusal(o.e, p.ip)
 		return
 	}
-	p.why = a.waits(o, p.ip)
+	p.why = a.waitReason(o, p.ip)
 	if by, is := a.givenUp[p.ip]; is {
 		o.waitsFor = append(o.waitsFor, by.egressIP)
 	}
 }
 
-func (a *assigner) put(p *place, h int) {
+func (a *assigner) putOnHost(p *place, h int) {
 	p.host, p.node = h, a.hosts[h].node.Name
 	a.hosts[h].load++
 }
 
-// possible counts the hosts that an address can go to.
-func (a *assigner) possible(e *world.EgressIP, ip netip.Addr) int {
+// countPossibleHosts counts the hosts that an address can go to.
+func (a *assigner) countPossibleHosts(e *world.EgressIP, ip netip.Addr) int {
 	n := 0
-	a.candidates(e, ip, func(int) { n++ })
+	a.eachCandidate(e, ip, func(int) { n++ })
 	return n
 }
 
-// best is the host that an address goes to: of those that have no address of this object and family (4.2) one that was
-// not too late with another, then one that has none of the other family either, then the one with the fewest addresses
-// (4.4), then the first by name.
-func (a *assigner) best(o *object, ip netip.Addr) int {
+// bestHost is the host that an address goes to: of those that have no address of this object and family (4.2) one that
+// was not too late with another, then one that has none of the other family either, then the one with the fewest
+// addresses (4.4), then the first by name.
+func (a *assigner) bestHost(o *object, ip netip.Addr) int {
 	f := world.FamilyOf(ip)
 	best, bestShared := nowhere, false
-	a.candidates(o.e, ip, func(h int) {
-		if same, other := o.has(h, f); !same && (best == nowhere || a.better(h, other, best, bestShared)) {
+	a.eachCandidate(o.e, ip, func(h int) {
+		if same, other := o.hasAddressOn(h, f); !same &&
+			(best == nowhere || a.isBetterHost(h, other, best, bestShared)) {
 			best, bestShared = h, other
 		}
 	})
 	return best
 }
 
-func (a *assigner) better(h int, shared bool, than int, thanShared bool) bool {
+func (a *assigner) isBetterHost(h int, shared bool, than int, thanShared bool) bool {
 	if x, y := a.hosts[h].late, a.hosts[than].late; x != y {
 		return !x
 	}
@@ -316,8 +319,8 @@ func (a *assigner) better(h int, shared bool, than int, thanShared bool) bool {
 	return h < than
 }
 
-// has says whether an object has an address of family f, or of the other one, on a host.
-func (o *object) has(h int, f world.Family) (same, other bool) {
+// hasAddressOn says whether an object has an address of family f, or of the other one, on a host.
+func (o *object) hasAddressOn(h int, f world.Family) (same, other bool) {
 	for i := range o.places {
 		if p := &o.places[i]; p.host == h {
 			if world.FamilyOf(p.ip) == f {

@@ -40,7 +40,7 @@ func (a *assigner) addressConflict(o *object, items []world.Assignment) (
 		return world.Condition{Type: ConditionAddressConflict, Status: "True", Reason: ReasonAddressInUse,
 			Message: strings.Join(said, "; ")}, notices, true
 	}
-	if condition(o.e, ConditionAddressConflict).Type == "" {
+	if conditionOf(o.e, ConditionAddressConflict).Type == "" {
 		return c, nil, false
 	}
 	return world.Condition{Type: ConditionAddressConflict, Status: "False", Reason: ReasonNoConflict,

@@ -21,8 +21,8 @@ const (
 	ConditionOverlapped = "Overlapped"
 )
 
-// decide puts together what was found out about an object.
-func (a *assigner) decide(o *object) Decision {
+// composeDecision puts together what was found out about an object.
+func (a *assigner) composeDecision(o *object) Decision {
 	d := Decision{UID: o.e.UID}
 	for _, p := range o.places {
 		if p.host != nowhere {
@@ -30,21 +30,21 @@ func (a *assigner) decide(o *object) Decision {
 		}
 	}
 	d.Given = handover.Given(&o.e.Placement, o.e.Items, d.Items, a.Now)
-	d.Granted = o.granted()
-	d.Leaving, d.Again = a.leaving(o, d.Items)
+	d.Granted = o.grantedAddresses()
+	d.Leaving, d.Again = a.leavingHolders(o, d.Items)
 	d.WaitsFor = o.waitsFor
 	for f := range d.InForce {
 		exchangedBy := a.exchangedBy(o, d.Items, world.Family(f))
 		d.InForce[f] = a.inForce(o, d, world.Family(f)) || !exchangedBy.IsZero()
 		d.Again = decide.Earlier(d.Again, exchangedBy)
 	}
-	assigned, lacks := o.assigned(d.Items), a.fallback(o, d)
-	unsteered := a.Patience.Unsteered(a.round(), refTo(o.e.Name), d.Items)
+	assigned, lacks := o.assignedCondition(d.Items), a.fallbackCondition(o, d)
+	unsteered := a.Patience.Unsteered(a.handoverRound(), refTo(o.e.Name), d.Items)
 	d.Awaited = unsteered.Awaited
-	ready, hindrances := a.ready(o.e, assigned, d.Items, unsteered)
+	ready, hindrances := a.readyCondition(o.e, assigned, d.Items, unsteered)
 	noted := assigned
-	noted.Message += o.doubts()
-	inForce := forced(o.e, assigned, d, unsteered)
+	noted.Message += o.networkDoubts()
+	inForce := inForceCondition(o.e, assigned, d, unsteered)
 	if inForce.Status == "True" {
 		inForce.Message += a.othersServe(o.e)
 	}
@@ -54,15 +54,15 @@ func (a *assigner) decide(o *object) Decision {
 		d.Conditions = append(d.Conditions, c)
 	}
 	d.Conditions = decide.Dated(o.e.Conditions, o.e.Generation, a.Now, d.Conditions...)
-	d.Notices = slices.Concat(o.refusals(len(d.Items) > 0), told(hindrances), conflicts)
-	news := decide.Tell(a.before(o.e, d.Notices), d.Notices)
-	d.Events = slices.Concat(o.moves(a, d.Items), news, decide.FallsBack(o.e.Conditions, lacks))
+	d.Notices = slices.Concat(o.refusalNotices(len(d.Items) > 0), hindranceNotices(hindrances), conflicts)
+	news := decide.Tell(a.previousNotices(o.e, d.Notices), d.Notices)
+	d.Events = slices.Concat(o.moveEvents(a, d.Items), news, decide.FallsBack(o.e.Conditions, lacks))
 	return d
 }
 
-// granted are the addresses that the object keeps from claims of others: those that have or had a node. One that is
-// refused, whoever had it, is not its own any more.
-func (o *object) granted() (out []netip.Addr) {
+// grantedAddresses are the addresses that the object keeps from claims of others: those that have or had a node. One
+// that is refused, whoever had it, is not its own any more.
+func (o *object) grantedAddresses() (out []netip.Addr) {
 	for _, p := range o.places {
 		if p.host != nowhere || !p.conflicts && o.e.Keeps(p.ip) {
 			out = append(out, p.ip)
@@ -72,8 +72,8 @@ func (o *object) granted() (out []netip.Addr) {
 	return out
 }
 
-// doubts are those about the networks of its addresses, for condition Assigned.
-func (o *object) doubts() string {
+// networkDoubts are those about the networks of its addresses, for condition Assigned.
+func (o *object) networkDoubts() string {
 	var out strings.Builder
 	for _, p := range o.places {
 		if p.doubt != "" {
@@ -96,21 +96,21 @@ func (a *assigner) inForce(o *object, d Decision, f world.Family) bool {
 }
 
 func (a *assigner) heldByLive(e *world.EgressIP, i world.Assignment) bool {
-	return a.holds(e.Name, i) && a.w.Alive(i.Node)
+	return a.reportsHolding(e.Name, i) && a.w.Alive(i.Node)
 }
 
-// assigned says where the addresses are, and why some are nowhere.
-func (o *object) assigned(items []world.Assignment) world.Condition {
+// assignedCondition says where the addresses are, and why some are nowhere.
+func (o *object) assignedCondition(items []world.Assignment) world.Condition {
 	var said []string
 	reason := ""
 	for _, p := range o.places {
 		if p.host == nowhere {
 			said = append(said, p.why.text)
-			reason = first(reason, p.why.condition)
+			reason = firstNonEmpty(reason, p.why.condition)
 		}
 	}
 	if said = append(said, o.e.Problems...); len(o.e.Problems) > 0 {
-		reason = first(reason, ReasonInvalidEgressIP)
+		reason = firstNonEmpty(reason, ReasonInvalidEgressIP)
 	}
 	where := make([]string, len(items))
 	for i, it := range items {
@@ -130,33 +130,33 @@ func (o *object) assigned(items []world.Assignment) world.Condition {
 	return world.Condition{Type: ConditionAssigned, Status: "False", Reason: reason, Message: strings.Join(said, "; ")}
 }
 
-func first(a, b string) string {
+func firstNonEmpty(a, b string) string {
 	if a != "" {
 		return a
 	}
 	return b
 }
 
-// ready says whether every address is held by the node that it is assigned to, and every node leads the selected pods
-// that run there to those; and what the condition names as keeping it from that.
-func (a *assigner) ready(e *world.EgressIP, assigned world.Condition, items []world.Assignment,
+// readyCondition says whether every address is held by the node that it is assigned to, and every node leads the
+// selected pods that run there to those; and what the condition names as keeping it from that.
+func (a *assigner) readyCondition(e *world.EgressIP, assigned world.Condition, items []world.Assignment,
 	unsteered patience.Unsteered) (c world.Condition, named []hindrance) {
 	c = world.Condition{Type: ConditionReady, Status: "False", Reason: assigned.Reason, Message: assigned.Message}
-	waiting := append(a.waiting(e.Name, items), a.troubles(e.Name, items)...)
-	away := a.round().AgentsAway(refTo(e.Name), items)
+	waiting := append(a.unheldHindrances(e.Name, items), a.rowHindrances(e.Name, items)...)
+	away := a.handoverRound().AgentsAway(refTo(e.Name), items)
 	switch {
 	case len(selectorProblems(e)) > 0:
 		c.Reason, c.Message = ReasonInvalidSelector, strings.Join(selectorProblems(e), "; ")
 	case assigned.Status != "True":
 		named = waiting
-		c.Message = strings.Join(append([]string{assigned.Message}, texts(named)...), "; ")
+		c.Message = strings.Join(append([]string{assigned.Message}, hindranceTexts(named)...), "; ")
 	case len(waiting) > 0:
 		named = waiting
-		c.Reason, c.Message = ReasonWaitingForNode, strings.Join(texts(named), ", ")
+		c.Reason, c.Message = ReasonWaitingForNode, strings.Join(hindranceTexts(named), ", ")
 	case len(unsteered.Waiting) > 0:
 		all := a.notSteering(e.Name, unsteered)
 		named = all[:min(len(all), decide.MostNamed)]
-		c.Reason, c.Message = ReasonWaitingForNode, decide.Some(texts(all))
+		c.Reason, c.Message = ReasonWaitingForNode, decide.Some(hindranceTexts(all))
 	case len(away) > 0:
 		c.Reason, c.Message = handover.CauseAgentAway, handover.AgentsAwayText(away)
 	default:
@@ -178,27 +178,30 @@ func (a *assigner) othersServe(e *world.EgressIP) string {
 	return ""
 }
 
-// waiting says which nodes do not hold what they are assigned.
-func (a *assigner) waiting(name string, items []world.Assignment) []hindrance {
+// unheldHindrances says which nodes do not hold what they are assigned.
+func (a *assigner) unheldHindrances(name string, items []world.Assignment) []hindrance {
 	var out []hindrance
 	for _, i := range items {
-		if a.holds(name, i) {
+		if a.reportsHolding(name, i) {
 			continue
 		}
 		f := decide.Finding{Kind: EventNodeProblem, Reason: ReasonNotHeld, IP: i.IP, Node: i.Node,
 			Detail: a.w.Problem(i.Node, name), Late: a.Patience.Of(name, i) != patience.OnTime}
 		text := patience.Because(a.Patience.Unheld(a.w, name, i, a.failed))
-		out = append(out, hindrance{f, text, f.Late || a.refuses(i.Node, name)})
+		out = append(out, hindrance{f, text, f.Late || a.hasProblemOf(i.Node, name)})
 	}
 	return out
 }
 
-// holds says whether a node says that it holds an address, named for it or not.
-func (a *assigner) holds(name string, i world.Assignment) bool { return a.round().Holds(name, i) }
+// reportsHolding says whether a node says that it holds an address, named for it or not.
+func (a *assigner) reportsHolding(name string, i world.Assignment) bool {
+	return a.handoverRound().Holds(name, i)
+}
 
-// forced is InForce for people: True where every family that the spec has addresses of is in force, and every node with
-// selected pods has confirmed it once, or was waited for; which families are, status.inForce says.
-func forced(e *world.EgressIP, assigned world.Condition, d Decision, unsteered patience.Unsteered) world.Condition {
+// inForceCondition is InForce for people: True where every family that the spec has addresses of is in force, and every
+// node with selected pods has confirmed it once, or was waited for; which families are, status.inForce says.
+func inForceCondition(e *world.EgressIP, assigned world.Condition, d Decision,
+	unsteered patience.Unsteered) world.Condition {
 	waits := func(f world.Family) bool { return e.Asks(f) && !d.InForce[f] }
 	in := decide.Families(func(f world.Family) bool { return e.Asks(f) && d.InForce[f] })
 	awaited := decide.Families(func(f world.Family) bool { return waits(f) && hasFamily(d.Items, f) })
@@ -208,7 +211,7 @@ func forced(e *world.EgressIP, assigned world.Condition, d Decision, unsteered p
 	switch {
 	case awaited != "":
 		c.Reason = ReasonNotHeld
-	case in != "" && len(unsteered.Waiting) > 0 && condition(e, ConditionInForce).Status != "True":
+	case in != "" && len(unsteered.Waiting) > 0 && conditionOf(e, ConditionInForce).Status != "True":
 		c.Reason, c.Message = ReasonWaitingForNode, unsteered.Text()
 	case in != "" && lacking == "":
 		c.Status, c.Reason, c.Message = "True", ReasonHeld, c.Message+unsteered.Given()
@@ -222,15 +225,16 @@ func inForceText(e *world.EgressIP, in, awaited, lacking string) string {
 	if in != "" {
 		to := ""
 		if e.Traffic != nil {
-			to = " " + where(e)
+			to = " " + destinationsText(e)
 		}
 		said = append(said, "selected pods leave"+to+" over "+in+" with an egress IP or not at all")
 	}
 	if awaited != "" {
-		said = append(said, "no node holds an "+awaited+" address of it yet: "+otherwise(e, awaited)+" until one does")
+		said = append(said, "no node holds an "+awaited+" address of it yet: "+otherwiseText(e, awaited)+
+			" until one does")
 	}
 	if lacking != "" {
-		said = append(said, "no "+lacking+" address of it has a node: "+otherwise(e, lacking))
+		said = append(said, "no "+lacking+" address of it has a node: "+otherwiseText(e, lacking))
 	}
 	if len(said) == 0 {
 		return noAddress
@@ -238,6 +242,6 @@ func inForceText(e *world.EgressIP, in, awaited, lacking string) string {
 	return strings.Join(said, "; ")
 }
 
-func condition(e *world.EgressIP, kind string) world.Condition {
+func conditionOf(e *world.EgressIP, kind string) world.Condition {
 	return decide.Condition(e.Conditions, kind)
 }

@@ -43,8 +43,8 @@ func (a *assigner) exchangedBy(o *object, items []world.Assignment, f world.Fami
 	return time.Time{}
 }
 
-// forget forgets an EgressIP that is gone.
-func (e Exchanges) forget(egressIP string) {
+// forgetEgressIP forgets an EgressIP that is gone.
+func (e Exchanges) forgetEgressIP(egressIP string) {
 	delete(e, lostAll{egressIP, world.V4})
 	delete(e, lostAll{egressIP, world.V6})
 }

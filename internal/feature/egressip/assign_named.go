@@ -21,23 +21,25 @@ type naming struct {
 	confirmed     bool   // people say so, too
 }
 
-// agreed says whether a subnet is a network that decides which nodes an address can go to: an egress node names it, and
-// another node or people do.
-func (n naming) agreed() bool { return n.egress > 0 && (n.nodes > 1 || n.confirmed) }
+// isAgreed says whether a subnet is a network that decides which nodes an address can go to: an egress node names it,
+// and another node or people do.
+func (n naming) isAgreed() bool { return n.egress > 0 && (n.nodes > 1 || n.confirmed) }
 
-// lone says whether one egress node alone names it.
-func (n naming) lone() bool { return n.egress > 0 && !n.agreed() }
+// hasSingleNode says whether one egress node alone names it.
+func (n naming) hasSingleNode() bool { return n.egress > 0 && !n.isAgreed() }
 
-// whose is a subnet for people, with the node that alone names it.
-func (n naming) whose(p netip.Prefix) string {
-	if n.lone() {
+// describeSubnet is a subnet for people, with the node that alone names it.
+func (n naming) describeSubnet(p netip.Prefix) string {
+	if n.hasSingleNode() {
 		return p.String() + " of node " + n.name
 	}
 	return p.String()
 }
 
-// besides says whether another egress node than that one names it.
-func (n naming) besides(name string) bool { return n.egress > 1 || n.egress == 1 && n.name != name }
+// namedByOther says whether another egress node than that one names it.
+func (n naming) namedByOther(name string) bool {
+	return n.egress > 1 || n.egress == 1 && n.name != name
+}
 
 // named are the subnets of all nodes, whether or not they can host now, and who names them: on primary networks and on
 // secondary links.
@@ -45,9 +47,9 @@ type named struct{ primary, secondary map[netip.Prefix]naming }
 
 func newNamed() named { return named{map[netip.Prefix]naming{}, map[netip.Prefix]naming{}} }
 
-func (m named) add(n *world.Node, s subnets) {
+func (m named) addNode(n *world.Node, s subnets) {
 	_, labelled := n.Labels[AssignableLabel]
-	for p := range s.each() {
+	for p := range s.allSubnets() {
 		list := m.secondary
 		if s.isPrimary(p) {
 			list = m.primary
@@ -62,8 +64,8 @@ func (m named) add(n *world.Node, s subnets) {
 	}
 }
 
-// those yields the subnets of one kind of which something is so.
-func those(list map[netip.Prefix]naming, is func(naming) bool) iter.Seq[netip.Prefix] {
+// matchingSubnets yields the subnets of one kind of which something is so.
+func matchingSubnets(list map[netip.Prefix]naming, is func(naming) bool) iter.Seq[netip.Prefix] {
 	return func(yield func(netip.Prefix) bool) {
 		for p, n := range list {
 			if is(n) && !yield(p) {
@@ -73,19 +75,20 @@ func those(list map[netip.Prefix]naming, is func(naming) bool) iter.Seq[netip.Pr
 	}
 }
 
-// settle notes the networks that decide, once all nodes are known.
-func (m named) settle() (primary, secondary map[netip.Prefix]naming) {
+// decidingNetworks notes the networks that decide, once all nodes are known.
+func (m named) decidingNetworks() (primary, secondary map[netip.Prefix]naming) {
 	primary, secondary = maps.Clone(m.primary), maps.Clone(m.secondary)
 	for _, list := range []map[netip.Prefix]naming{primary, secondary} {
-		maps.DeleteFunc(list, func(_ netip.Prefix, n naming) bool { return !n.agreed() })
+		maps.DeleteFunc(list, func(_ netip.Prefix, n naming) bool { return !n.isAgreed() })
 	}
 	return primary, secondary
 }
 
 // othersHave returns the longest subnet of an address that an egress node other than that one names; zero without one.
 func (m named) othersHave(ip netip.Addr, name string) netip.Prefix {
-	besides := func(n naming) bool { return n.besides(name) }
-	a, b := world.Longest(those(m.primary, besides), ip), world.Longest(those(m.secondary, besides), ip)
+	besides := func(n naming) bool { return n.namedByOther(name) }
+	a, b := world.Longest(matchingSubnets(m.primary, besides), ip), world.Longest(matchingSubnets(m.secondary, besides),
+		ip)
 	if b.Bits() > a.Bits() {
 		return b
 	}
@@ -95,7 +98,7 @@ func (m named) othersHave(ip netip.Addr, name string) netip.Prefix {
 // inDoubt says of an address that one egress node alone has it in a longer network than the others do, and what to do;
 // "" where that is not so.
 func (m named) inDoubt(ip netip.Addr) string {
-	p := world.Longest(those(m.secondary, naming.lone), ip)
+	p := world.Longest(matchingSubnets(m.secondary, naming.hasSingleNode), ip)
 	if !p.IsValid() {
 		return ""
 	}

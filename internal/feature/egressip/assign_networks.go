@@ -27,8 +27,8 @@ func subnetsOf(n *world.Node, faults map[netip.Prefix]string) subnets {
 	return s
 }
 
-// each yields all, each once.
-func (s subnets) each() iter.Seq[netip.Prefix] {
+// allSubnets yields all, each once.
+func (s subnets) allSubnets() iter.Seq[netip.Prefix] {
 	return func(yield func(netip.Prefix) bool) {
 		for _, p := range s.all {
 			if !yield(p) {
@@ -45,9 +45,9 @@ func (s subnets) each() iter.Seq[netip.Prefix] {
 
 func (s subnets) isPrimary(p netip.Prefix) bool { return slices.Contains(s.primary, p) }
 
-// of returns the longest subnet of a node that an address belongs to, and the node's hindrance to hosting it; zero
-// without such a subnet.
-func (s subnets) of(ip netip.Addr) (cidr netip.Prefix, fault string) {
+// longestSubnetOf returns the longest subnet of a node that an address belongs to, and the node's hindrance to hosting
+// it; zero without such a subnet.
+func (s subnets) longestSubnetOf(ip netip.Addr) (cidr netip.Prefix, fault string) {
 	cidr = world.Longest(slices.Values(s.all), ip)
 	if f := world.Longest(maps.Keys(s.faults), ip); f.Bits() >= cidr.Bits() && f.IsValid() {
 		cidr = f
@@ -57,20 +57,20 @@ func (s subnets) of(ip netip.Addr) (cidr netip.Prefix, fault string) {
 
 // inNetwork says whether a node has a usable link into the subnet of an address.
 func (a *assigner) inNetwork(n *world.Node, ip netip.Addr) bool {
-	cidr, fault := a.parts[n.Name].of(ip)
+	cidr, fault := a.parts[n.Name].longestSubnetOf(ip)
 	return cidr.IsValid() && fault == ""
 }
 
 // faultFor is what a node says of its link into the subnet of an address, or "".
 func (a *assigner) faultFor(n *world.Node, ip netip.Addr) string {
-	_, fault := a.parts[n.Name].of(ip)
+	_, fault := a.parts[n.Name].longestSubnetOf(ip)
 	return fault
 }
 
-// candidates yields the hosts that an address can go to: those that answer and its object selects, with a link into its
-// subnet. Where egress nodes agree that it is in a secondary network, longer than any primary one that they agree on,
-// nobody is one who has it in a shorter network. The word of one of them alone takes it from no other.
-func (a *assigner) candidates(e *world.EgressIP, ip netip.Addr, found func(host int)) {
+// eachCandidate yields the hosts that an address can go to: those that answer and its object selects, with a link into
+// its subnet. Where egress nodes agree that it is in a secondary network, longer than any primary one that they agree
+// on, nobody is one who has it in a shorter network. The word of one of them alone takes it from no other.
+func (a *assigner) eachCandidate(e *world.EgressIP, ip netip.Addr, found func(host int)) {
 	secondary := world.Longest(maps.Keys(a.longest.secondary), ip)
 	primary := world.Longest(maps.Keys(a.longest.primary), ip)
 	for _, net := range a.nets[world.FamilyOf(ip)] {
@@ -79,7 +79,7 @@ func (a *assigner) candidates(e *world.EgressIP, ip netip.Addr, found func(host 
 		}
 		for _, h := range net.hosts {
 			n := a.hosts[h].node
-			if cidr, fault := a.parts[n.Name].of(ip); cidr == net.cidr && fault == "" && mayHost(e, n) &&
+			if cidr, fault := a.parts[n.Name].longestSubnetOf(ip); cidr == net.cidr && fault == "" && mayHost(e, n) &&
 				!a.hosts[h].notAnswering {
 				found(h)
 			}

@@ -46,29 +46,29 @@ func (a *assigner) renewNode(name string) bool {
 		delete(a.parts, name)
 		return old != nil
 	}
-	now := &part{n, a.unfit(n), subnetsOf(n, a.w.Faults(name)), cmp.Or(unlabelled(n), handover.KeepsOut(a.w, n)),
-		a.w.Unreachable(name), a.w.NotAnswering(name)}
+	now := &part{n, a.unfitReason(n), subnetsOf(n, a.w.Faults(name)),
+		cmp.Or(unlabelledReason(n), handover.KeepsOut(a.w, n)), a.w.Unreachable(name), a.w.NotAnswering(name)}
 	a.parts[name] = now
 	return old == nil || old.node != n || old.unfit != now.unfit || old.keepsOut != now.keepsOut ||
 		old.unreachable != now.unreachable || old.notAnswering != now.notAnswering ||
 		!maps.Equal(old.faults, now.faults)
 }
 
-// survey sums up what the nodes add.
-func (a *assigner) survey() {
+// surveyNodes sums up what the nodes add.
+func (a *assigner) surveyNodes() {
 	a.hosts, a.nets, a.named = a.hosts[:0], [2][]network{}, newNamed()
 	inDoubt, together := handover.NotReadyInDoubt(a.w, a.Turns), a.awayTogether()
 	for _, name := range a.world.Nodes() {
 		p := a.parts[name]
-		a.named.add(p.node, p.subnets)
+		a.named.addNode(p.node, p.subnets)
 		switch {
 		case p.unfit == "", together && p.unfit == handover.CauseAgentAway:
 			a.addHost(p)
-		case unlabelled(p.node) == "" && handover.GoesOn(a.w, p.node, inDoubt || a.Turns.Lately(name)):
+		case unlabelledReason(p.node) == "" && handover.GoesOn(a.w, p.node, inDoubt || a.Turns.Lately(name)):
 			a.hosts = append(a.hosts, host{node: p.node, away: true})
 		}
 	}
-	a.longest.primary, a.longest.secondary = a.named.settle()
+	a.longest.primary, a.longest.secondary = a.named.decidingNetworks()
 }
 
 // awayTogether says whether the agents of all egress nodes that are reached are away, so that it may be the controller
@@ -110,11 +110,13 @@ const (
 	CauseSpec       = "SpecChanged"
 )
 
-// unfit says why a node takes no egress IP now, or "".
-func (a *assigner) unfit(n *world.Node) string { return cmp.Or(unlabelled(n), handover.Unfit(a.w, n)) }
+// unfitReason says why a node takes no egress IP now, or "".
+func (a *assigner) unfitReason(n *world.Node) string {
+	return cmp.Or(unlabelledReason(n), handover.Unfit(a.w, n))
+}
 
-// unlabelled says so of a node that is no egress node; else "".
-func unlabelled(n *world.Node) string {
+// unlabelledReason says so of a node that is no egress node; else "".
+func unlabelledReason(n *world.Node) string {
 	if _, labelled := n.Labels[AssignableLabel]; !labelled {
 		return CauseUnlabelled
 	}

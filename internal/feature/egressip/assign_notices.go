@@ -9,8 +9,8 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// refusals are what keeps an object's addresses from being placed, by the object itself and by others.
-func (o *object) refusals(partly bool) []decide.Notice {
+// refusalNotices are what keeps an object's addresses from being placed, by the object itself and by others.
+func (o *object) refusalNotices(partly bool) []decide.Notice {
 	var out []decide.Notice
 	for _, p := range o.places {
 		if p.host != nowhere {
@@ -62,17 +62,17 @@ func (a *assigner) notSteering(name string, u patience.Unsteered) []hindrance {
 	var out []hindrance
 	for _, n := range u.Waiting {
 		f := decide.Finding{Kind: EventNodeProblem, Reason: notSteered, Family: n.Family, Node: n.Node, Detail: n.Says}
-		out = append(out, hindrance{f, n.Text, a.refuses(n.Node, name)})
+		out = append(out, hindrance{f, n.Text, a.hasProblemOf(n.Node, name)})
 	}
 	return out
 }
 
-// troubles are what holders refuse of the rows of pods, though they hold what they are assigned: those pods are not
-// translated.
-func (a *assigner) troubles(name string, items []world.Assignment) []hindrance {
+// rowHindrances are what holders refuse of the rows of pods, though they hold what they are assigned: those pods are
+// not translated.
+func (a *assigner) rowHindrances(name string, items []world.Assignment) []hindrance {
 	var out []hindrance
 	for _, i := range items {
-		if a.holds(name, i) && a.refuses(i.Node, name) {
+		if a.reportsHolding(name, i) && a.hasProblemOf(i.Node, name) {
 			problem := a.w.Problem(i.Node, name)
 			text := i.Node + " holds " + i.IP.String() + " and does not serve all pods: " + problem
 			f := decide.Finding{Kind: EventNodeProblem, Reason: notServed, IP: i.IP, Node: i.Node, Detail: problem}
@@ -82,10 +82,10 @@ func (a *assigner) troubles(name string, items []world.Assignment) []hindrance {
 	return out
 }
 
-// refuses says whether a node has a problem of that EgressIP, and not of all.
-func (a *assigner) refuses(node, name string) bool { return a.round().Refuses(node, name) }
+// hasProblemOf says whether a node has a problem of that EgressIP, and not of all.
+func (a *assigner) hasProblemOf(node, name string) bool { return a.handoverRound().Refuses(node, name) }
 
-func texts(list []hindrance) []string {
+func hindranceTexts(list []hindrance) []string {
 	var out []string
 	for _, h := range list {
 		out = append(out, h.text)
@@ -93,8 +93,8 @@ func texts(list []hindrance) []string {
 	return out
 }
 
-// told are the notices of the hindrances that a condition names.
-func told(list []hindrance) []decide.Notice {
+// hindranceNotices are the notices of the hindrances that a condition names.
+func hindranceNotices(list []hindrance) []decide.Notice {
 	var out []decide.Notice
 	for _, h := range list {
 		if h.ofObject {
@@ -104,9 +104,9 @@ func told(list []hindrance) []decide.Notice {
 	return out
 }
 
-// before are the notices of the last decision about an object. The first decision of a term has no news: the previous
-// leader has reported the faults in the conditions.
-func (a *assigner) before(e *world.EgressIP, now []decide.Notice) []decide.Notice {
+// previousNotices are the notices of the last decision about an object. The first decision of a term has no news: the
+// previous leader has reported the faults in the conditions.
+func (a *assigner) previousNotices(e *world.EgressIP, now []decide.Notice) []decide.Notice {
 	if last, is := a.Last[e.Name]; is && last.UID == e.UID {
 		return last.Notices
 	}
@@ -116,14 +116,14 @@ func (a *assigner) before(e *world.EgressIP, now []decide.Notice) []decide.Notic
 // showsAlready says whether an object's conditions have something of a finding's kind, as far as they were decided of
 // its present spec.
 func showsAlready(e *world.EgressIP, f decide.Finding) bool {
-	assigned, ready := condition(e, ConditionAssigned), condition(e, ConditionReady)
+	assigned, ready := conditionOf(e, ConditionAssigned), conditionOf(e, ConditionReady)
 	switch f.Kind {
 	case EventAddressInUse:
-		return condition(e, ConditionAddressConflict).Status == "True"
+		return conditionOf(e, ConditionAddressConflict).Status == "True"
 	case EventNodeProblem:
 		return ready.Status == "False"
 	case unreadAnnotation:
-		return strings.Contains(condition(e, ConditionFallback).Message, f.Detail)
+		return strings.Contains(conditionOf(e, ConditionFallback).Message, f.Detail)
 	case ReasonInvalidSelector:
 		return ready.Reason == ReasonInvalidSelector && ready.Generation == e.Generation
 	}

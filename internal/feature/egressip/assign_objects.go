@@ -21,14 +21,14 @@ func (a *assigner) renewObject(name string) {
 	if o.e == nil || !slices.Equal(o.e.IPs, e.IPs) {
 		o.reserved = nil
 		for _, ip := range e.IPs {
-			o.reserved = append(o.reserved, a.reserved(ip))
+			o.reserved = append(o.reserved, a.reservedRefusal(ip))
 		}
 	}
 	o.e = e
 }
 
-// sort brings the objects into the order of precedence.
-func (a *assigner) sort() {
+// sortObjects brings the objects into the order of precedence.
+func (a *assigner) sortObjects() {
 	a.objects = slices.AppendSeq(a.objects[:0], maps.Values(a.byName))
 	slices.SortFunc(a.objects, func(x, y *object) int { return world.ByPrecedence(x.e, y.e) })
 }

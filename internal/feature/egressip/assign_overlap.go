@@ -17,10 +17,12 @@ type Overlapper struct {
 }
 
 // NewOverlapper has decided nothing yet.
-func NewOverlapper() *Overlapper { return &Overlapper{handover.NewOverlaps(overlaps), newConcerned()} }
+func NewOverlapper() *Overlapper {
+	return &Overlapper{handover.NewOverlaps(podOverlaps), newConcerned()}
+}
 
-// overlaps are a pod's.
-func overlaps(w *world.View, p *world.Pod) []handover.Overlap {
+// podOverlaps are a pod's.
+func podOverlaps(w *world.View, p *world.Pod) []handover.Overlap {
 	var out []handover.Overlap
 	for _, f := range w.Config.Families() {
 		for _, s := range w.Standbys(p, f) {
@@ -38,16 +40,16 @@ func overlaps(w *world.View, p *world.Pod) []handover.Overlap {
 // Touched tells of all that changes.
 func (d *Overlapper) Touched(touched []world.Touch) {
 	d.Overlaps.Touch(touched)
-	d.concerned.touch(touched)
+	d.concerned.noteTouched(touched)
 }
 
 // Decide says which EgressIPs stand by, of those for which something has changed.
 func (d *Overlapper) Decide(v decide.View) (desired []decide.Desired, again time.Time) {
 	d.Update(v.World)
 	d.Take(d.News)
-	for _, e := range d.those(v, d.Stale.Forget) {
+	for _, e := range d.takeConcerned(v, d.Stale.Forget) {
 		c, events := d.Condition(d.Readers.Reading(v.World, e.Name), e)
-		desired = append(desired, d.desired(v, e, c, events))
+		desired = append(desired, d.desiredCondition(v, e, c, events))
 	}
 	return desired, time.Time{}
 }
@@ -61,7 +63,7 @@ func (d *Overlapper) Condition(w *world.View, e *world.EgressIP) (world.Conditio
 	}
 	c := world.Condition{Type: ConditionOverlapped, Status: "True", Reason: standing.Reason,
 		Message: standing.Text + "; the oldest EgressIP that is in force " + standing.Others + " a pod"}
-	if condition(e, ConditionOverlapped).Status == "True" {
+	if conditionOf(e, ConditionOverlapped).Status == "True" {
 		return c, nil
 	}
 	return c, []decide.Event{{Warning: true, Reason: EventOverlap, Message: c.Message}}

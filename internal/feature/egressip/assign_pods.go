@@ -24,7 +24,7 @@ type podAddress struct {
 
 func newPodAddresses(asked func(netip.Addr) bool) *podAddresses {
 	m := &podAddresses{pods: map[netip.Addr][]string{}, asked: asked}
-	m.PerPod = handover.NewPerPod(addressesOf, m.count)
+	m.PerPod = handover.NewPerPod(addressesOf, m.countAddresses)
 	return m
 }
 
@@ -41,7 +41,7 @@ func addressesOf(w *world.View, p *world.Pod) []podAddress {
 	return slices.Compact(out)
 }
 
-func (m *podAddresses) count(list []podAddress, n int) {
+func (m *podAddresses) countAddresses(list []podAddress, n int) {
 	for _, a := range list {
 		m.moved = m.moved || m.asked(a.ip)
 		if n > 0 {
@@ -55,8 +55,8 @@ func (m *podAddresses) count(list []podAddress, n int) {
 	}
 }
 
-// at is the first pod by name that has an address; "" if none has.
-func (m *podAddresses) at(ip netip.Addr) string {
+// firstPodAt is the first pod by name that has an address; "" if none has.
+func (m *podAddresses) firstPodAt(ip netip.Addr) string {
 	if len(m.pods[ip]) == 0 {
 		return ""
 	}

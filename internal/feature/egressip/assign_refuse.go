@@ -45,7 +45,7 @@ const (
 // While the reasons stay what they are, the text may become different without another Event.
 type refusal struct{ event, condition, text string }
 
-func conflict(ip netip.Addr, with string) refusal {
+func conflictRefusal(ip netip.Addr, with string) refusal {
 	text := ip.String() + " is " + with + ": use a free address of an egress node's network"
 	return refusal{EventConflict, ReasonConflict, text}
 }
@@ -67,24 +67,24 @@ func standingAt(ip netip.Addr, h world.HeldFor) refusal {
 	return refusal{EventUnassigned, ReasonWaitingForNode, handover.StandingText(ip, h)}
 }
 
-// forbid finds the requested addresses that are somebody else's. Of several reasons the last one stands.
-func (a *assigner) forbid() {
+// refuseForeign finds the requested addresses that are somebody else's. Of several reasons the last one stands.
+func (a *assigner) refuseForeign() {
 	clear(a.refused)
 	for ip, o := range a.owner {
 		if r := o.reserved[slices.Index(o.e.IPs, ip)]; r.event != "" {
 			a.refused[ip] = r
 		}
-		if pod := a.pods.at(ip); pod != "" {
-			a.refused[ip] = conflict(ip, "the address of pod "+pod)
+		if pod := a.pods.firstPodAt(ip); pod != "" {
+			a.refused[ip] = conflictRefusal(ip, "the address of pod "+pod)
 		}
 	}
-	a.refuse("the cluster IP of Service ", a.asked(a.serviceAddresses))
-	a.refuse("the API server's, by the endpoints of Service ", a.asked(a.apiServerAddresses))
-	a.doubt("the load-balancer IP of Service ", a.asked(a.balancerAddresses))
-	a.doubt("the network address of ", a.asked(a.endsOf(networkAddress)))
-	a.doubt("the broadcast address of ", a.asked(a.endsOf(broadcastAddress)))
-	a.doubt("the gateway of node ", a.asked(a.gatewayAddresses))
-	a.doubt("an address of node ", a.asked(a.nodeAddresses))
+	a.refuseAll("the cluster IP of Service ", a.requestedOwners(a.serviceAddresses))
+	a.refuseAll("the API server's, by the endpoints of Service ", a.requestedOwners(a.apiServerAddresses))
+	a.refuseUnlessKept("the load-balancer IP of Service ", a.requestedOwners(a.balancerAddresses))
+	a.refuseUnlessKept("the network address of ", a.requestedOwners(a.endsOf(networkAddress)))
+	a.refuseUnlessKept("the broadcast address of ", a.requestedOwners(a.endsOf(broadcastAddress)))
+	a.refuseUnlessKept("the gateway of node ", a.requestedOwners(a.gatewayAddresses))
+	a.refuseUnlessKept("an address of node ", a.requestedOwners(a.nodeAddresses))
 }
 
 // found is told of an address and of whose it is.
@@ -137,7 +137,7 @@ func (a *assigner) endsOf(end func(netip.Prefix) netip.Addr) func(found) {
 				ip := end(p)
 				_, asked := a.owner[ip]
 				if asked && p.Bits() < p.Addr().BitLen()-1 && a.isEnd(ip, by) {
-					found(ip, by.whose(p))
+					found(ip, by.describeSubnet(p))
 				}
 			}
 		}
@@ -147,7 +147,7 @@ func (a *assigner) endsOf(end func(netip.Prefix) netip.Addr) func(found) {
 // isEnd says whether an address at an end of a subnet is no host's: not by the word of one node, where another egress
 // node has it in the midst of another.
 func (a *assigner) isEnd(ip netip.Addr, by naming) bool {
-	return by.agreed() || by.lone() && !a.named.othersHave(ip, by.name).IsValid()
+	return by.isAgreed() || by.hasSingleNode() && !a.named.othersHave(ip, by.name).IsValid()
 }
 
 func networkAddress(p netip.Prefix) netip.Addr { return p.Masked().Addr() }
@@ -205,8 +205,8 @@ func ofNode(n *world.Node, ip netip.Addr) string {
 	return n.Name + " by its own word alone"
 }
 
-// asked gathers whose the requested addresses are: the first by name.
-func (a *assigner) asked(all func(found)) map[netip.Addr]string {
+// requestedOwners gathers whose the requested addresses are: the first by name.
+func (a *assigner) requestedOwners(all func(found)) map[netip.Addr]string {
 	owners := map[netip.Addr]string{}
 	all(func(ip netip.Addr, whose string) {
 		if _, asked := a.owner[ip]; !asked {
@@ -219,25 +219,25 @@ func (a *assigner) asked(all func(found)) map[netip.Addr]string {
 	return owners
 }
 
-// doubt refuses an address unless its EgressIP keeps it by its status: neither another node's word nor a Service takes
-// that away, it may move, and be without a node. Where two machines really have an address, its holder receives the
-// other's claim (AddressConflict).
-func (a *assigner) doubt(what string, whose map[netip.Addr]string) {
+// refuseUnlessKept refuses an address unless its EgressIP keeps it by its status: neither another node's word nor a
+// Service takes that away, it may move, and be without a node. Where two machines really have an address, its holder
+// receives the other's claim (AddressConflict).
+func (a *assigner) refuseUnlessKept(what string, whose map[netip.Addr]string) {
 	for ip, name := range whose {
 		if !a.owner[ip].e.Keeps(ip) {
-			a.refused[ip] = conflict(ip, what+name)
+			a.refused[ip] = conflictRefusal(ip, what+name)
 		}
 	}
 }
 
-func (a *assigner) refuse(what string, whose map[netip.Addr]string) {
+func (a *assigner) refuseAll(what string, whose map[netip.Addr]string) {
 	for ip, name := range whose {
-		a.refused[ip] = conflict(ip, what+name)
+		a.refused[ip] = conflictRefusal(ip, what+name)
 	}
 }
 
-// reserved says that an address is one that nobody outside the cluster can answer to; zero if it is not.
-func (a *assigner) reserved(ip netip.Addr) refusal {
+// reservedRefusal says that an address is one that nobody outside the cluster can answer to; zero if it is not.
+func (a *assigner) reservedRefusal(ip netip.Addr) refusal {
 	if !ip.IsGlobalUnicast() {
 		text := ip.String() + " cannot be a source outside the node: use a free address of an egress node's network"
 		return refusal{EventInvalid, ReasonInvalidEgressIP, text}
@@ -247,15 +247,15 @@ func (a *assigner) reserved(ip netip.Addr) refusal {
 		return refusal{EventInvalid, ReasonInvalidEgressIP, text}
 	}
 	if p, what := a.w.Config.Reserved(ip); what != "" {
-		return conflict(ip, "in the cluster's "+what+" subnet "+p.String())
+		return conflictRefusal(ip, "in the cluster's "+what+" subnet "+p.String())
 	}
 	return refusal{}
 }
 
-// nowhere is why an address that is not refused has no node.
-func (a *assigner) nowhere(e *world.EgressIP, ip netip.Addr) refusal {
-	if _, problem := unread(e); problem != "" {
-		return unreadable(ip, problem)
+// unplacedRefusal is why an address that is not refused has no node.
+func (a *assigner) unplacedRefusal(e *world.EgressIP, ip netip.Addr) refusal {
+	if _, problem := unreadSelector(e); problem != "" {
+		return unreadableRefusal(ip, problem)
 	}
 	return a.noHost(e, ip)
 }
@@ -264,7 +264,7 @@ func (a *assigner) nowhere(e *world.EgressIP, ip netip.Addr) refusal {
 func (a *assigner) noHost(e *world.EgressIP, ip netip.Addr) refusal {
 	labelled, not := a.unfitFor(e, ip)
 	const oneEach = ", because a node hosts one address of an EgressIP"
-	switch possible := a.possible(e, ip) > 0; {
+	switch possible := a.countPossibleHosts(e, ip) > 0; {
 	case possible && len(not) > 0:
 		return noNode(e, ip, oneEach+", and others cannot ("+decide.Some(not)+
 			"): mend one of these, or label another node of its network")
@@ -279,7 +279,7 @@ func (a *assigner) noHost(e *world.EgressIP, ip netip.Addr) refusal {
 	}
 	const text = "no node can host %s: it is in %s (%s): use an address of one, or label a node of its network %s%s"
 	return refusal{EventNoNode, ReasonNoNodeInNetwork, fmt.Sprintf(text, ip, noNetwork(e),
-		a.networks(e, world.FamilyOf(ip)), AssignableLabel, soThatItMatches(e))}
+		a.selectedNetworks(e, world.FamilyOf(ip)), AssignableLabel, soThatItMatches(e))}
 }
 
 func noNode(e *world.EgressIP, ip netip.Addr, rest string) refusal {
@@ -304,8 +304,8 @@ func (a *assigner) unfitFor(e *world.EgressIP, ip netip.Addr) (labelled int, not
 	return labelled, not
 }
 
-// networks are those of the hosts that an object selects.
-func (a *assigner) networks(e *world.EgressIP, f world.Family) string {
+// selectedNetworks are those of the hosts that an object selects.
+func (a *assigner) selectedNetworks(e *world.EgressIP, f world.Family) string {
 	selected := func(h int) bool { return e.Nodes.Matches(a.hosts[h].node) }
 	var s []string
 	for _, n := range a.nets[f] {

@@ -8,9 +8,9 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// unselected says whether a node may not keep an object's addresses by spec.egressNodeSelector. A selector that cannot
-// be read takes nothing away: traffic with the right source goes on.
-func unselected(e *world.EgressIP, n *world.Node) bool {
+// isUnselected says whether a node may not keep an object's addresses by spec.egressNodeSelector. A selector that
+// cannot be read takes nothing away: traffic with the right source goes on.
+func isUnselected(e *world.EgressIP, n *world.Node) bool {
 	return e.Nodes.Problem == "" && !e.Nodes.Matches(n)
 }
 
@@ -19,9 +19,9 @@ func mayHost(e *world.EgressIP, n *world.Node) bool {
 	return e.TrafficProblem == "" && e.Nodes.Matches(n)
 }
 
-// unread is the selector that has to be read before a node is given an object's addresses, and why it cannot be read;
-// "" if all can.
-func unread(e *world.EgressIP) (field, problem string) {
+// unreadSelector is the selector that has to be read before a node is given an object's addresses, and why it cannot be
+// read; "" if all can.
+func unreadSelector(e *world.EgressIP) (field, problem string) {
 	switch {
 	case e.Nodes.Problem != "":
 		return "spec.egressNodeSelector", e.Nodes.Problem
@@ -71,8 +71,8 @@ func noMatch(e *world.EgressIP, ip netip.Addr) refusal {
 	return refusal{EventNoNode, ReasonNoAssignableNode, text}
 }
 
-// unreadable is why no node takes an address while a selector cannot be read.
-func unreadable(ip netip.Addr, problem string) refusal {
+// unreadableRefusal is why no node takes an address while a selector cannot be read.
+func unreadableRefusal(ip netip.Addr, problem string) refusal {
 	text := fmt.Sprintf("%s gets no node: %s", ip, problem)
 	return refusal{EventNoNode, ReasonInvalidSelector, text}
 }

@@ -32,7 +32,7 @@ func (Pods) Compile(w *world.View, key string, out *plan.Rows) {
 	}
 	tellTaken(w, p, out)
 	if network := w.PrimaryNetwork(p.Namespace); network != ref.DefaultNetwork {
-		unserved(w, p, network, out)
+		blockUnservedNetworks(w, p, network, out)
 		return
 	}
 	for _, f := range w.Config.Families() {
@@ -79,7 +79,7 @@ func ownerOfPods(egressIP string) plan.Owner {
 // steerPod puts a pod of this node under its EgressIP's policy. Every such pod claims the policy and its set: the first
 // brings them and the last takes them away, so that a node holds nothing for EgressIPs that none of its pods use.
 func steerPod(w *world.View, e *world.EgressIP, f world.Family, p *world.Pod, ip netip.Addr, out *plan.Rows) {
-	s := steer(w, e, f)
+	s := steerPods(w, e, f)
 	egress.TellUnanswered(w, refTo(e.Name), f, e.Items, out)
 	if s.action == "" {
 		if a := w.Attachment(p.Key()); a != nil && a.EgressPaused {
@@ -94,10 +94,10 @@ func steerPod(w *world.View, e *world.EgressIP, f world.Family, p *world.Pod, ip
 	}
 	egress.TellUnaware(w, refTo(e.Name), ip, s.nodes, out)
 	filterClaim(w, e, f, ip, out)
-	set := localPods.set(e, f)
+	set := localPods.setName(e, f)
 	out.AddSet(set)
 	out.AddElem(set, ip.String())
-	s.claim(e, f, set, out)
+	s.addPolicy(e, f, set, out)
 }
 
 // pauseClaim has a pod send nothing outside the cluster to an EgressIP's destinations.
@@ -106,7 +106,7 @@ func pauseClaim(w *world.View, e *world.EgressIP, f world.Family, ip netip.Addr,
 		egress.Pause(w, plan.DefaultNames(), f, ip, out)
 		return
 	}
-	dropClaim(w, e, f, ip, pausedPodsOf.set(e, f), plan.PriorityEgressIP, out)
+	dropClaim(w, e, f, ip, pausedPodsOf.setName(e, f), plan.PriorityEgressIP, out)
 }
 
 // dropClaim drops what a pod of this node, a member of a set, sends to an EgressIP's destinations.
@@ -133,7 +133,7 @@ func translatePod(
 		podOnLink(w, e, f, p, ip, out)
 		return plan.HostKernel, duties[0].IP, true
 	case primary:
-		out.AddElem(allPods.set(e, f), ip.String())
+		out.AddElem(allPods.setName(e, f), ip.String())
 		return plan.DefaultNames().GatewayRouter(w.Self), duties[0].IP, true
 	}
 	return "", netip.Addr{}, false

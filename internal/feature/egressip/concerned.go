@@ -17,8 +17,8 @@ type concerned struct {
 
 func newConcerned() concerned { return concerned{decide.NewStale(), true} }
 
-// touch notes who is concerned by changes.
-func (s *concerned) touch(touched []world.Touch) {
+// noteTouched notes who is concerned by changes.
+func (s *concerned) noteTouched(touched []world.Touch) {
 	for _, t := range touched {
 		s.Touch(t)
 		if t.Kind == world.KindEgressIP {
@@ -35,8 +35,8 @@ func (s *concerned) Seen(_ decide.View, object world.Touch) time.Time {
 	return time.Time{}
 }
 
-// those are the EgressIPs that are concerned, by name. From here on none is. Gone receives those that are gone.
-func (s *concerned) those(v decide.View, gone func(name string)) (those []*world.EgressIP) {
+// takeConcerned are the EgressIPs that are concerned, by name. From here on none is. Gone receives those that are gone.
+func (s *concerned) takeConcerned(v decide.View, gone func(name string)) (those []*world.EgressIP) {
 	if s.all {
 		for _, name := range v.EgressIPs() {
 			s.Objects[name] = struct{}{}
@@ -54,10 +54,11 @@ func (s *concerned) those(v decide.View, gone func(name string)) (those []*world
 	return those
 }
 
-// desired is an EgressIP with its condition. As long as it does not say so, it is decided about again.
-func (s *concerned) desired(v decide.View, e *world.EgressIP, c world.Condition, events []decide.Event) decide.Desired {
+// desiredCondition is an EgressIP with its condition. As long as it does not say so, it is decided about again.
+func (s *concerned) desiredCondition(v decide.View, e *world.EgressIP, c world.Condition,
+	events []decide.Event) decide.Desired {
 	out := ofEgressIP(e, decide.Dated(e.Conditions, e.Generation, v.Now, c), events)
-	if !say(e, out.Decision.Conditions) {
+	if !showsConditions(e, out.Decision.Conditions) {
 		s.Objects[e.Name] = struct{}{}
 	}
 	return out

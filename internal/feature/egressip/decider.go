@@ -46,7 +46,7 @@ func (d *Assigner) Anew() []string { return d.anew }
 func (d *Assigner) Touched(touched []world.Touch) {
 	d.served.Touch(touched)
 	for _, t := range touched {
-		d.touch(t)
+		d.markStale(t)
 	}
 	if d.run == nil {
 		return
@@ -68,10 +68,10 @@ func (d *Assigner) Touched(touched []world.Touch) {
 func (d *Assigner) Decide(v decide.View) (desired []decide.Desired, again time.Time) {
 	if d.run == nil {
 		d.run = newAssigner(v.World)
-		d.everything(v.World)
+		d.markAllStale(v.World)
 	}
 	if d.Pass(v.Now) {
-		d.everything(v.World)
+		d.markAllStale(v.World)
 	}
 	d.served.Update(v.World)
 	d.Take(d.served.News)
@@ -81,18 +81,18 @@ func (d *Assigner) Decide(v decide.View) (desired []decide.Desired, again time.T
 	d.Take(d.patience.News)
 	d.run.Beside = Beside{Served: d.served, Patience: d.patience, Turns: d.turns,
 		Exchanges: d.exchanges, Shown: v.ShownPlacementOf, Last: d.last, Now: v.Now}
-	d.renew()
-	redone := d.redo()
+	d.renewPlacements()
+	redone := d.redoStale()
 	again = d.patience.Decided(v, d.anew, func(name string) []world.Assignment { return d.last[name].Items },
 		func(name string) []string { return d.last[name].Awaited })
 	for _, o := range redone {
-		desired = append(desired, d.desired(o.e))
+		desired = append(desired, d.desiredStatus(o.e))
 	}
 	return desired, decide.Earlier(decide.Earlier(again, d.turns.Next()), d.Soonest())
 }
 
-// renew looks again at what has changed, and recomputes placements if they depend on it.
-func (d *Assigner) renew() {
+// renewPlacements looks again at what has changed, and recomputes placements if they depend on it.
+func (d *Assigner) renewPlacements() {
 	for name := range d.nodes {
 		d.turns.See(d.run.w, name, d.run.Now)
 	}
@@ -109,22 +109,22 @@ func (d *Assigner) renew() {
 		return
 	}
 	d.placing, d.run.pods.moved = false, false
-	d.run.sort()
-	for _, o := range d.run.place(survey) {
+	d.run.sortObjects()
+	for _, o := range d.run.placeAll(survey) {
 		d.Objects[o.e.Name] = struct{}{}
 	}
 }
 
-// redo recomputes the decisions about EgressIPs with a changed dependency, in order of precedence.
-func (d *Assigner) redo() (redone []*object) {
+// redoStale recomputes the decisions about EgressIPs with a changed dependency, in order of precedence.
+func (d *Assigner) redoStale() (redone []*object) {
 	d.anew = slices.Collect(maps.Keys(d.Objects))
 	clear(d.Objects)
 	for _, name := range d.anew {
 		if o := d.run.byName[name]; o != nil {
 			redone = append(redone, o)
 		} else {
-			d.forget(name)
-			d.exchanges.forget(name)
+			d.forgetEgressIP(name)
+			d.exchanges.forgetEgressIP(name)
 			delete(d.last, name)
 		}
 	}
@@ -132,18 +132,18 @@ func (d *Assigner) redo() (redone []*object) {
 	for _, o := range redone {
 		d.run.w = d.Readers.Reading(d.run.world, o.e.Name)
 		d.run.renewObject(o.e.Name) // its conditions may be others than before, too
-		one := d.run.decide(o)
+		one := d.run.composeDecision(o)
 		d.last[o.e.Name] = one
-		d.note(o.e.Name, one)
+		d.noteDecision(o.e.Name, one)
 	}
 	d.run.w = &d.run.world.View
 	return redone
 }
 
-// desired is an EgressIP as it was decided now. As long as that is not what it says, it is decided about again.
-func (d *Assigner) desired(e *world.EgressIP) decide.Desired {
+// desiredStatus is an EgressIP as it was decided now. As long as that is not what it says, it is decided about again.
+func (d *Assigner) desiredStatus(e *world.EgressIP) decide.Desired {
 	one := d.last[e.Name]
-	if !one.stands(e) {
+	if !one.isShownBy(e) {
 		d.Objects[e.Name] = struct{}{}
 	}
 	out := ofEgressIP(e, one.Conditions, one.Events)
@@ -151,14 +151,14 @@ func (d *Assigner) desired(e *world.EgressIP) decide.Desired {
 	return out
 }
 
-// stands says whether an EgressIP says all that was decided.
-func (d Decision) stands(e *world.EgressIP) bool {
-	return len(d.Events) == 0 && d.Placement.Same(&e.Placement) && say(e, d.Conditions)
+// isShownBy says whether an EgressIP says all that was decided.
+func (d Decision) isShownBy(e *world.EgressIP) bool {
+	return len(d.Events) == 0 && d.Placement.Same(&e.Placement) && showsConditions(e, d.Conditions)
 }
 
-// say says whether an EgressIP has these conditions among its own.
-func say(e *world.EgressIP, conditions []world.Condition) bool {
-	return !slices.ContainsFunc(conditions, func(c world.Condition) bool { return !c.Same(condition(e, c.Type)) })
+// showsConditions says whether an EgressIP has these conditions among its own.
+func showsConditions(e *world.EgressIP, conditions []world.Condition) bool {
+	return !slices.ContainsFunc(conditions, func(c world.Condition) bool { return !c.Same(conditionOf(e, c.Type)) })
 }
 
 // ofEgressIP is an EgressIP with decided conditions, and their Events.
@@ -179,7 +179,7 @@ func (d *Assigner) Seen(v decide.View, object world.Touch) time.Time {
 	if object.Kind != world.KindEgressIP || e == nil {
 		return time.Time{}
 	}
-	d.seen(e, d.run)
+	d.noteShown(e, d.run)
 	again := d.patience.Seen(v.World, e.Name, &e.Placement, v.Now)
 	for name := range d.waiting {
 		if slices.Contains(d.last[name].WaitsFor, e.Name) {

@@ -21,8 +21,8 @@ func newStaleness() *staleness {
 		waiting: map[string]struct{}{}}
 }
 
-// everything is stale.
-func (s *staleness) everything(w *world.World) {
+// markAllStale is stale.
+func (s *staleness) markAllStale(w *world.World) {
 	for _, name := range w.EgressIPs() {
 		s.Objects[name] = struct{}{}
 	}
@@ -32,8 +32,8 @@ func (s *staleness) everything(w *world.World) {
 	s.placing = true
 }
 
-// touch notes the consequences of a change: its readers, and everything else that was derived from it.
-func (s *staleness) touch(t world.Touch) {
+// markStale notes the consequences of a change: its readers, and everything else that was derived from it.
+func (s *staleness) markStale(t world.Touch) {
 	s.Touch(t)
 	switch t.Kind {
 	case world.KindEgressIP:
@@ -49,25 +49,25 @@ func (s *staleness) touch(t world.Touch) {
 	}
 }
 
-// seen notes that the API shows a new version of an EgressIP, with its own status and the nodes that it gives addresses
-// to.
-func (s *staleness) seen(e *world.EgressIP, run *assigner) {
+// noteShown notes that the API shows a new version of an EgressIP, with its own status and the nodes that it gives
+// addresses to.
+func (s *staleness) noteShown(e *world.EgressIP, run *assigner) {
 	s.Objects[e.Name] = struct{}{}
 	if run != nil && run.byName[e.Name] != nil && !slices.Equal(run.byName[e.Name].shown, e.Items) {
 		s.placing = true
 	}
 }
 
-// note keeps the deadline of a decision, and whether it waits for others.
-func (s *staleness) note(name string, d Decision) {
+// noteDecision keeps the deadline of a decision, and whether it waits for others.
+func (s *staleness) noteDecision(name string, d Decision) {
 	s.Note(name, d.Again)
 	if s.waiting[name] = struct{}{}; len(d.WaitsFor) == 0 {
 		delete(s.waiting, name)
 	}
 }
 
-// forget forgets an EgressIP that is gone.
-func (s *staleness) forget(name string) {
+// forgetEgressIP forgets an EgressIP that is gone.
+func (s *staleness) forgetEgressIP(name string) {
 	s.Forget(name)
 	delete(s.waiting, name)
 }

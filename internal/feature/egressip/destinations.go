@@ -24,11 +24,11 @@ func (Destinations) Compile(w *world.View, key string, out *plan.Rows) {
 		return
 	}
 	for _, f := range w.Config.Families() {
-		set, to := destinationsOf.set(e, f), w.Destinations(key, f)
+		set, to := destinationsOf.setName(e, f), w.Destinations(key, f)
 		out.AddSet(set)
 		plan.Add(&out.Destinations, set, to)
 		list := membersOf(to)
-		for _, member := range divided(to, list) {
+		for _, member := range divideLargeSet(to, list) {
 			out.AddElem(set, member)
 		}
 		if egress.ThroughHost(w) {
@@ -46,7 +46,7 @@ func sourceDestinations(e *world.EgressIP, f world.Family) string {
 	if e.Traffic == nil {
 		return plan.Everywhere
 	}
-	return destinationsOf.set(e, f)
+	return destinationsOf.setName(e, f)
 }
 
 func hostDestinationSet(e *world.EgressIP, f world.Family, out *plan.Rows) {
@@ -86,7 +86,7 @@ func onlyTo(e *world.EgressIP, f world.Family) string {
 	if e.Traffic == nil {
 		return ""
 	}
-	return " && " + f.Match() + ".dst == " + plan.InSet(destinationsOf.set(e, f))
+	return " && " + f.Match() + ".dst == " + plan.InSet(destinationsOf.setName(e, f))
 }
 
 // hostOnlyTo is the same in nftables; with a space before it.

@@ -13,15 +13,15 @@ import (
 // row).
 const quicklyAnew = 256
 
-// divided is the members of a set as OVN's address set has them: of a large one with one of its prefixes in two halves.
-// Which one, all of them decide together, so that whatever comes or goes, another is divided, and several are added at
-// once.
+// divideLargeSet is the members of a set as OVN's address set has them: of a large one with one of its prefixes in two
+// halves. Which one, all of them decide together, so that whatever comes or goes, another is divided, and several are
+// added at once.
 //
 // Of members that are added ovn-controller makes flows for these alone, but not if a single prefix is, of more than one
 // address (OVN 25.03, controller/lflow.c, consider_lflow_for_added_as_ips__): it puts a neighbour beside it there, that
 // has the same flow where a mask hides the difference, misses a flow, and makes those of all members anew. One of
 // 10,000 took it 125 ms of CPU, two at once 8 ms.
-func divided(s destinations.Set, members []string) []string {
+func divideLargeSet(s destinations.Set, members []string) []string {
 	if len(s) <= quicklyAnew { // a larger one has no prefix that is two members already
 		return members
 	}

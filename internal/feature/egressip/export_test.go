@@ -12,12 +12,12 @@ func Assign(w *world.World, b Beside) map[string]Decision {
 	for _, name := range w.Nodes() {
 		a.renewNode(name)
 	}
-	a.sort()
+	a.sortObjects()
 	a.pods.Update(w)
-	a.place(true)
+	a.placeAll(true)
 	out := map[string]Decision{}
 	for _, o := range a.objects {
-		out[o.e.Name] = a.decide(o)
+		out[o.e.Name] = a.composeDecision(o)
 	}
 	return out
 }

@@ -14,11 +14,11 @@ import (
 // This is what EgressIPs tell of themselves to packages handover and patience, which they share with EgressServices.
 
 // NewServed has counted no pod yet that EgressIPs select.
-func NewServed() *handover.Served { return handover.NewServed(servers) }
+func NewServed() *handover.Served { return handover.NewServed(podServers) }
 
-// servers are a pod's, in the families in which it has an address; and the EgressIPs that select it and have no claim
-// to its packets, though they ask for addresses of the family.
-func servers(w *world.View, p *world.Pod) []handover.ServedBy {
+// podServers are a pod's, in the families in which it has an address; and the EgressIPs that select it and have no
+// claim to its packets, though they ask for addresses of the family.
+func podServers(w *world.View, p *world.Pod) []handover.ServedBy {
 	var out []handover.ServedBy
 	for _, f := range w.Config.Families() {
 		if len(f.OfAddrs(p.IPs)) == 0 {
@@ -38,22 +38,22 @@ func servers(w *world.View, p *world.Pod) []handover.ServedBy {
 }
 
 // NewPatience measures how long nodes take for EgressIPs, and has seen nothing yet.
-func NewPatience() *patience.Patience { return patience.New(asks) }
+func NewPatience() *patience.Patience { return patience.New(asksForAddress) }
 
-// asks says whether there is an EgressIP and its spec names an address.
-func asks(w *world.World, name string, ip netip.Addr) bool {
+// asksForAddress says whether there is an EgressIP and its spec names an address.
+func asksForAddress(w *world.World, name string, ip netip.Addr) bool {
 	e := w.EgressIP(name)
 	return e != nil && slices.Contains(e.IPs, ip)
 }
 
-// leaving are the former holders of an object's addresses that are to go on translating.
-func (a *assigner) leaving(o *object, items []world.Assignment) (out []world.Leaving, again time.Time) {
-	has := func(ip netip.Addr) bool { return slices.Contains(o.e.IPs, ip) && !a.conflicts(o.e.Name, ip) }
-	return a.round().Leaving(handover.Object{Object: refTo(o.e.Name), Is: &o.e.Placement,
+// leavingHolders are the former holders of an object's addresses that are to go on translating.
+func (a *assigner) leavingHolders(o *object, items []world.Assignment) (out []world.Leaving, again time.Time) {
+	has := func(ip netip.Addr) bool { return slices.Contains(o.e.IPs, ip) && !a.isConflicting(o.e.Name, ip) }
+	return a.handoverRound().Leaving(handover.Object{Object: refTo(o.e.Name), Is: &o.e.Placement,
 		Shown: a.Shown(o.e.Name), Has: has}, items)
 }
 
-// round is this decision round for what EgressIPs share with other objects.
-func (a *assigner) round() *handover.Round {
+// handoverRound is this decision round for what EgressIPs share with other objects.
+func (a *assigner) handoverRound() *handover.Round {
 	return &handover.Round{World: a.world, W: a.w, Served: a.Served, Names: a.world.Nodes(), Now: a.Now}
 }

@@ -29,7 +29,7 @@ func (Hosts) Compile(w *world.View, key string, out *plan.Rows) {
 		return
 	}
 	if len(e.Items)+len(e.Leaving) == 0 {
-		prepare(w, h, e, out)
+		prepareHost(w, h, e, out)
 	}
 	for _, f := range w.Config.Families() {
 		for _, d := range holder.Duties(w, key, f) {
@@ -41,25 +41,25 @@ func (Hosts) Compile(w *world.View, key string, out *plan.Rows) {
 			if !primary {
 				continue
 			}
-			out.AddSet(allPods.set(e, f))
-			translate(w, e, f, ip, out)
+			out.AddSet(allPods.setName(e, f))
+			addNAT(w, e, f, ip, out)
 			tooBig(w, n, h, f, ip, out)
 			egress.Forward(w, egressOf(e.Name, ip), h.UplinkMAC, out)
 			if !d.Answers {
-				mute(w.Config, f, ip, out)
+				muteGatewayRouter(w.Config, f, ip, out)
 				continue
 			}
-			lease(w.Config, f, ip, h.UplinkMAC, out)
-			answer(e.Name, plan.Announcement{Dev: w.Config.Bridge, IP: ip, MAC: h.UplinkMAC}, out)
+			addLeaseFlows(w.Config, f, ip, h.UplinkMAC, out)
+			announceAddress(e.Name, plan.Announcement{Dev: w.Config.Bridge, IP: ip, MAC: h.UplinkMAC}, out)
 		}
 	}
 }
 
-// prepare has the bridge's flows, and the kernel's routes for what they give it, ready on the nodes that a new
+// prepareHost has the bridge's flows, and the kernel's routes for what they give it, ready on the nodes that a new
 // EgressIP's addresses may be given to, so that the host has less to do between the status and the first packet. Where
 // OVN does not translate to an address they do nothing. Rows with an effect wait for the status: the controller may
 // refuse an address.
-func prepare(w *world.View, h *world.Host, e *world.EgressIP, out *plan.Rows) {
+func prepareHost(w *world.View, h *world.Host, e *world.EgressIP, out *plan.Rows) {
 	n := w.Node(w.Self)
 	if _, labelled := n.Labels[AssignableLabel]; !labelled || !mayHost(e, n) {
 		return
@@ -68,16 +68,16 @@ func prepare(w *world.View, h *world.Host, e *world.EgressIP, out *plan.Rows) {
 		for _, ip := range f.OfAddrs(e.IPs) {
 			if primary, _ := h.LinkFor(ip); primary && !slices.Contains(h.Addrs, ip) {
 				toHost(w, n, h, f, ip, out)
-				lease(w.Config, f, ip, h.UplinkMAC, out)
+				addLeaseFlows(w.Config, f, ip, h.UplinkMAC, out)
 			}
 		}
 	}
 }
 
-// translate is one NAT row a cluster subnet for any number of pods (NAT.match, OVN 24.03 and later). It comes before
+// addNAT is one NAT row a cluster subnet for any number of pods (NAT.match, OVN 24.03 and later). It comes before
 // the node subnet's own row by its priority, and leaves what goes to nodes to that one.
-func translate(w *world.View, e *world.EgressIP, f world.Family, ip netip.Addr, out *plan.Rows) {
-	match := f.Match() + ".src == " + plan.InSet(allPods.set(e, f)) + onlyTo(e, f) + " && " + notToNodes
+func addNAT(w *world.View, e *world.EgressIP, f world.Family, ip netip.Addr, out *plan.Rows) {
+	match := f.Match() + ".src == " + plan.InSet(allPods.setName(e, f)) + onlyTo(e, f) + " && " + notToNodes
 	for _, c := range w.Config.Cluster(f) {
 		id := natRow(e.Name, ip) + "/" + c.String()
 		out.AddNB(plan.RowID{Table: "NAT", Name: id}, plan.Router(plan.DefaultNames().GatewayRouter(w.Self)), plan.Cols{
@@ -97,9 +97,9 @@ const notToNodes = "pkt.mark[4..9] != 63"
 // natPriority is above what OVN 25.03 gives the node subnet's row by its prefix length.
 const natPriority = 10
 
-// mute keeps a former holder's gateway router from answering for an address that another node answers for by now. It
-// only translates what is still on its way here.
-func mute(c *world.Config, f world.Family, ip netip.Addr, out *plan.Rows) {
+// muteGatewayRouter keeps a former holder's gateway router from answering for an address that another node answers for
+// by now. It only translates what is still on its way here.
+func muteGatewayRouter(c *world.Config, f world.Family, ip netip.Addr, out *plan.Rows) {
 	ovn := plan.DefaultNames().PatchPort()
 	for _, m := range [...][]string{
 		{"arp,in_port={" + c.UplinkInterface + "},arp_tpa=", "arp,in_port=" + ovn + ",arp_spa="},

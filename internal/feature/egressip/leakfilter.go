@@ -50,7 +50,7 @@ func filterClaim(w *world.View, e *world.EgressIP, f world.Family, ip netip.Addr
 		return
 	}
 	out.AddElem(egress.PartlyServedPods(f), ip.String())
-	set := filteredPodsOf.set(e, f)
+	set := filteredPodsOf.setName(e, f)
 	out.AddSet(set)
 	out.AddElem(set, ip.String())
 	markLeaksOf(w, f, set, onlyTo(e, f), out)

@@ -17,12 +17,12 @@ const (
 	silence = 70
 )
 
-// lease adds the flows that stop this node answering ARP and ND for an address when the agent has not renewed its
-// lease and another machine announces the address: OVN goes on answering for what it was told to hold, also when
+// addLeaseFlows adds the flows that stop this node answering ARP and ND for an address when the agent has not renewed
+// its lease and another machine announces the address: OVN goes on answering for what it was told to hold, also when
 // another node is assigned it. While the agent is there it decides (internal/holder) and renews the lease, and what was
 // announced by then does not count later: it may have been the holder of before. If nobody else announces the address,
 // the node is still its holder and answers.
-func lease(c *world.Config, f world.Family, ip netip.Addr, own string, out *plan.Rows) {
+func addLeaseFlows(c *world.Config, f world.Family, ip netip.Addr, own string, out *plan.Rows) {
 	uplink, said := "{"+c.UplinkInterface+"}", [...]string{"arp", "icmp6,icmp_type=136"}[f]
 	about := "," + [...]string{"arp_spa=", "nd_target="}[f] + ip.String()
 	ovn := plan.DefaultNames().PatchPort()
@@ -35,11 +35,11 @@ func lease(c *world.Config, f world.Family, ip netip.Addr, own string, out *plan
 	out.AddFlow(c.Bridge, plan.AnswerOpen, "", "output:"+uplink)
 	// Bonds and switches may send a node's own announcement back to it.
 	out.AddFlow(c.Bridge, plan.ClaimOwn, "dl_src="+own, "drop")
-	out.AddFlow(c.Bridge, plan.ClaimReceived, said, learn(f))
+	out.AddFlow(c.Bridge, plan.ClaimReceived, said, learnAction(f))
 }
 
-// learn adds a flow without actions, which drops: about the address of the packet that is being looked at.
-func learn(f world.Family) string {
+// learnAction adds a flow without actions, which drops: about the address of the packet that is being looked at.
+func learnAction(f world.Family) string {
 	about := [...]string{
 		"eth_type=0x806,NXM_OF_ARP_SPA[]",
 		"eth_type=0x86dd,nw_proto=58,icmpv6_type=136,NXM_NX_ND_TARGET[]",

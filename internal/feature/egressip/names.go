@@ -29,8 +29,8 @@ const (
 	remotePods contents = "remote"
 )
 
-// set is the name of an EgressIP's set in OVN.
-func (c contents) set(e *world.EgressIP, f world.Family) string { return setName(e.Name, c, f) }
+// setName is the name of an EgressIP's set in OVN.
+func (c contents) setName(e *world.EgressIP, f world.Family) string { return setName(e.Name, c, f) }
 
 // hostSet is the name of the same set in nftables.
 func (c contents) hostSet(e *world.EgressIP, f world.Family) string {
@@ -96,8 +96,8 @@ func egressOf(egressIP string, ip netip.Addr) plan.Egress {
 
 func refTo(egressIP string) ref.Object { return ref.Object{Kind: ref.EgressIP, Name: egressIP} }
 
-// answer announces an address, and says that this node answers for it.
-func answer(egressIP string, a plan.Announcement, out *plan.Rows) {
+// announceAddress announces an address, and says that this node answers for it.
+func announceAddress(egressIP string, a plan.Announcement, out *plan.Rows) {
 	plan.Add(&out.Announcements, a, plan.None{})
 	plan.Add(&out.Answered, egressOf(egressIP, a.IP), a)
 }

@@ -22,7 +22,7 @@ func TestNamesAreReadBack(t *testing.T) {
 		e := &world.EgressIP{Name: name}
 		f := rapid.SampledFrom([]world.Family{world.V4, world.V6}).Draw(t, "family")
 		for _, c := range []contents{allPods, localPods, remotePods, pausedPodsOf, filteredPodsOf, destinationsOf} {
-			for _, set := range []string{c.set(e, f), c.hostSet(e, f)} {
+			for _, set := range []string{c.setName(e, f), c.hostSet(e, f)} {
 				if contentsOf(set) != c || IsLeakFilter(set) != (c == filteredPodsOf) {
 					t.Fatalf("%s has %s; a leak filter: %v", set, contentsOf(set), IsLeakFilter(set))
 				}

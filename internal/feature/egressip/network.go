@@ -31,9 +31,9 @@ func (Networks) Compile(w *world.View, network string, out *plan.Rows) {
 	}
 }
 
-// unserved has a pod of this node send nothing outside, by any network that it is in, while an EgressIP has a claim to
-// its packets in a network that EgressIPs do not serve.
-func unserved(w *world.View, p *world.Pod, network string, out *plan.Rows) {
+// blockUnservedNetworks has a pod of this node send nothing outside, by any network that it is in, while an EgressIP
+// has a claim to its packets in a network that EgressIPs do not serve.
+func blockUnservedNetworks(w *world.View, p *world.Pod, network string, out *plan.Rows) {
 	if p.Node != w.Self {
 		return
 	}

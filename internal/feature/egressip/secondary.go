@@ -40,14 +40,15 @@ func hostOnLink(
 	if !muted {
 		plan.Add(&out.Addrs, plan.Addr{Dev: l.Name, Prefix: world.Single(ip)}, plan.AddrSpec{Deprecated: true,
 			NoDAD: f == world.V6})
-		answer(e.Name, plan.Announcement{Dev: l.Name, IP: ip, MAC: l.MAC}, out)
-		mute(w.Config, f, ip, out) // the host would answer for it on its other links too (Linux' arp_ignore 0)
+		announceAddress(e.Name, plan.Announcement{Dev: l.Name, IP: ip, MAC: l.MAC}, out)
+		// the host would answer for it on its other links too (Linux' arp_ignore 0)
+		muteGatewayRouter(w.Config, f, ip, out)
 	}
-	egress.ToHost(n, f, remotePods.set(e, f), plan.PriorityEgressIP, onlyTo(e, f), out)
+	egress.ToHost(n, f, remotePods.setName(e, f), plan.PriorityEgressIP, onlyTo(e, f), out)
 	k := kernel{egress.Host{Family: f, Out: out}, w.Config, l, plan.LinkMark(l.Index)}
-	k.route()
-	k.mark(e)
-	k.translate(e, ip)
+	k.addRoutes()
+	k.addMarkRules(e)
+	k.addTranslation(e, ip)
 	plan.Add(&out.Translated, egressOf(e.Name, ip), e.Since(world.Assignment{Node: w.Self, IP: ip}))
 	k.filterLeaks(ip)
 }
@@ -55,7 +56,7 @@ func hostOnLink(
 // podOnLink makes a pod, of any node, one whose packets the host translates.
 func podOnLink(w *world.View, e *world.EgressIP, f world.Family, p *world.Pod, ip netip.Addr, out *plan.Rows) {
 	if p.Node != w.Self {
-		out.AddElem(remotePods.set(e, f), ip.String())
+		out.AddElem(remotePods.setName(e, f), ip.String())
 	}
 	plan.Add(&out.NFTElems, plan.NFTElem{Set: allPods.hostSet(e, f), Key: ip.String()}, "")
 }

@@ -18,10 +18,10 @@ type kernel struct {
 	fwmark uint32 // the link's
 }
 
-// route copies the link's routes into a table of its own, and sends marked packets of pods there. `from` the cluster
+// addRoutes copies the link's routes into a table of its own, and sends marked packets of pods there. `from` the cluster
 // subnets: replies carry the mark too, and must find the pods by the main table. The rule for node addresses is the
 // seed's.
-func (k kernel) route() {
+func (k kernel) addRoutes() {
 	table := plan.LinkTable(k.link.Index)
 	for _, c := range k.config.Cluster(k.Family) {
 		k.RouteBy(plan.Rule{Priority: plan.RuleEgressIP.Priority(), Table: table, Mark: k.fwmark, Src: c})
@@ -40,9 +40,9 @@ func (k kernel) route() {
 	k.CheckByMark()
 }
 
-// mark gives packets that pods send by the management port the link's mark, whatever they had before, and replies that
-// of their connection. To nodes and pods nothing is marked, nor what answers a connection from outside.
-func (k kernel) mark(e *world.EgressIP) {
+// addMarkRules gives packets that pods send by the management port the link's mark, whatever they had before, and
+// replies that of their connection. To nodes and pods nothing is marked, nor what answers a connection from outside.
+func (k kernel) addMarkRules(e *world.EgressIP) {
 	c := k.Out.AddChain(plan.ChainEgressIPMark)
 	pods := allPods.hostSet(e, k.Family)
 	k.AddSet(egress.HostNodeIPs(k.Family))
@@ -55,8 +55,8 @@ func (k kernel) mark(e *world.EgressIP) {
 		k.fwmark)
 }
 
-// translate is one rule an address.
-func (k kernel) translate(e *world.EgressIP, ip netip.Addr) {
+// addTranslation is one rule an address.
+func (k kernel) addTranslation(e *world.EgressIP, ip netip.Addr) {
 	c := k.Out.AddChain(plan.ChainEgressIPTranslate)
 	k.AddRule(c, natRow(egress.Short(e.Name), ip), "meta mark %#x oifname %q %s saddr @%s%s snat %s to %s",
 		k.fwmark, k.link.Name, k.IP(), allPods.hostSet(e, k.Family), hostOnlyTo(e, k.Family), k.IP(), ip)

@@ -32,13 +32,13 @@ type nextHop struct {
 	port, mac string
 }
 
-// steer reroutes to the nodes that are ready, or to those that are about to be for the first time. It drops while the
-// EgressIP is in force without a ready node, or while its packets are unknown. Otherwise it does nothing.
-func steer(w *world.View, e *world.EgressIP, f world.Family) steering {
+// steerPods reroutes to the nodes that are ready, or to those that are about to be for the first time. It drops while
+// the EgressIP is in force without a ready node, or while its packets are unknown. Otherwise it does nothing.
+func steerPods(w *world.View, e *world.EgressIP, f world.Family) steering {
 	if !w.EgressIP(e.Name).Active(f) {
 		return steering{}
 	}
-	if s := reroute(w, e, f); len(s.nextHops) > 0 && !e.TrafficUnknown {
+	if s := rerouteToSlots(w, e, f); len(s.nextHops) > 0 && !e.TrafficUnknown {
 		return s
 	}
 	if e.InForce[f] || e.DropWhenUnassigned {
@@ -47,11 +47,11 @@ func steer(w *world.View, e *world.EgressIP, f world.Family) steering {
 	return steering{}
 }
 
-// reroute gives each address an ECMP slot, in their order, and each slot a next hop. Number and order of the next hops
-// are the same whoever is alive, so that OVN, whose choice among them has no memory, goes on with every connection as
-// it was, but for those of a slot whose address has lost its node, or got it back. Such a slot leads to the node of
-// another address.
-func reroute(w *world.View, e *world.EgressIP, f world.Family) steering {
+// rerouteToSlots gives each address an ECMP slot, in their order, and each slot a next hop. Number and order of the
+// next hops are the same whoever is alive, so that OVN, whose choice among them has no memory, goes on with every
+// connection as it was, but for those of a slot whose address has lost its node, or got it back. Such a slot leads to
+// the node of another address.
+func rerouteToSlots(w *world.View, e *world.EgressIP, f world.Family) steering {
 	s, ips := steering{action: "reroute", splits: w.Config.UserspaceOVS && f == world.V6}, e.SlotAddresses(f)
 	ready := func(ip netip.Addr) string { return holder.Ready(w, e.Name, ip) }
 	promised := func(ip netip.Addr) string {
@@ -83,8 +83,8 @@ func reroute(w *world.View, e *world.EgressIP, f world.Family) steering {
 	return s
 }
 
-// ahead says whether any of the nodes does not say yet that it holds its address.
-func (s steering) ahead() bool {
+// hasUnreported says whether any of the nodes does not say yet that it holds its address.
+func (s steering) hasUnreported() bool {
 	return slices.ContainsFunc(s.to, func(l lead) bool { return bool(l.ahead) })
 }
 
@@ -127,9 +127,9 @@ func nextHopTo(w *world.View, e *world.EgressIP, node string, slot, slots int, f
 	return hop, ok
 }
 
-// claim adds the policy that gives pods of a set the next hops, and what binds those of the slots that few EgressIPs
-// have: a row a slot and node in each zone would be too many.
-func (s steering) claim(e *world.EgressIP, f world.Family, pods string, out *plan.Rows) {
+// addPolicy adds the policy that gives pods of a set the next hops, and what binds those of the slots that few
+// EgressIPs have: a row a slot and node in each zone would be too many.
+func (s steering) addPolicy(e *world.EgressIP, f world.Family, pods string, out *plan.Rows) {
 	var addrs []string
 	for _, h := range s.nextHops {
 		addrs = append(addrs, h.addr.String())

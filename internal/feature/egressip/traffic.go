@@ -51,41 +51,41 @@ func NewSelector() *Selector {
 
 // Touched tells of all that changes.
 func (d *Selector) Touched(touched []world.Touch) {
-	d.touch(touched)
+	d.noteTouched(touched)
 	for _, t := range touched {
 		if t.Kind == world.KindDestinations {
 			d.Objects[t.Key] = struct{}{}
 		}
-		d.all = d.nodes.touch(t) || d.all
+		d.all = d.nodes.invalidateBy(t) || d.all
 	}
 }
 
 // Decide says which EgressIPs have networks, of those for which something has changed.
 func (d *Selector) Decide(v decide.View) (desired []decide.Desired, again time.Time) {
-	for _, e := range d.those(v, func(name string) { delete(d.last, name) }) {
-		if one, is := d.decide(v, e); is {
+	for _, e := range d.takeConcerned(v, func(name string) { delete(d.last, name) }) {
+		if one, is := d.decideCondition(v, e); is {
 			desired = append(desired, one)
 		}
 	}
 	return desired, time.Time{}
 }
 
-// decide says what an EgressIP is with the condition, or without it where it has no selector of traffic; nothing, where
-// it does not say anything else already.
-func (d *Selector) decide(v decide.View, e *world.EgressIP) (out decide.Desired, is bool) {
+// decideCondition says what an EgressIP is with the condition, or without it where it has no selector of traffic;
+// nothing, where it does not say anything else already.
+func (d *Selector) decideCondition(v decide.View, e *world.EgressIP) (out decide.Desired, is bool) {
 	now := selectionOf(v.World, d.nodes, e)
-	events := now.news(e, d.last[e.Name])
+	events := now.worseningEvents(e, d.last[e.Name])
 	if !e.TrafficUnknown {
 		d.last[e.Name] = now
 	}
 	if e.Traffic == nil && now.unread == "" {
-		if condition(e, ConditionTrafficSelected).Type == "" {
+		if conditionOf(e, ConditionTrafficSelected).Type == "" {
 			return out, false
 		}
 		d.Objects[e.Name] = struct{}{}
 		return ofEgressIP(e, []world.Condition{{Type: ConditionTrafficSelected}}, events), true // it goes
 	}
-	return d.desired(v, e, now.condition(), events), true
+	return d.desiredCondition(v, e, now.asCondition(), events), true
 }
 
 func selectionOf(w *world.World, nodes *nodesKnown, e *world.EgressIP) selection {
@@ -109,7 +109,7 @@ func selectionOf(w *world.World, nodes *nodesKnown, e *world.EgressIP) selection
 		s.leftOut = append(s.leftOut, t.Name)
 		s.problems = append(s.problems, trafficProblem(decide.Finding{Reason: ReasonTooManyNetworks, Part: t.Name},
 			fmt.Sprintf("EgressIPTraffic %s: with its %s it would be more than %d in all: it does not count; select "+
-				"fewer, or make larger networks", t.Name, count(len(t.Networks), "network"), world.MaxNetworks)))
+				"fewer, or make larger networks", t.Name, countNoun(len(t.Networks), "network"), world.MaxNetworks)))
 	}
 	s.problems = append(s.problems, insideProblems(w, nodes, s.by)...)
 	return s
@@ -120,7 +120,7 @@ func insideProblems(w *world.World, known *nodesKnown, by [2]destinations.Set) [
 	var out []decide.Notice
 	for i, s := range by {
 		f := world.Family(i)
-		ranges, nodes := w.Config.Overlapped(s), known.in(w, s)
+		ranges, nodes := w.Config.Overlapped(s), known.nodesWithin(w, s)
 		for _, r := range ranges {
 			out = append(out, trafficProblem(decide.Finding{Family: f, Detail: r}, "the networks have addresses of "+
 				"the "+strings.Join(ranges, " and of the ")+": what pods send to pods, Services and routers there "+
@@ -139,10 +139,10 @@ func trafficProblem(f decide.Finding, message string) decide.Notice {
 	return decide.Notice{Finding: f, Event: EventTrafficProblem, Message: message}
 }
 
-// condition counts networks after those that overlap were put together, and says what becomes of them by family.
-func (s selection) condition() world.Condition {
+// asCondition counts networks after those that overlap were put together, and says what becomes of them by family.
+func (s selection) asCondition() world.Condition {
 	c := world.Condition{Type: ConditionTrafficSelected, Status: "True", Reason: ReasonNetworksSelected,
-		Message: s.selected() + s.effect()}
+		Message: s.countSelected() + s.describeEffect()}
 	has := func(f world.Family) bool { return len(s.by[f]) > 0 }
 	switch {
 	case s.unread != "":
@@ -150,7 +150,7 @@ func (s selection) condition() world.Condition {
 	case decide.Families(has) == "":
 		c.Status, c.Reason = "False", ReasonNoNetworks
 		c.Message = fmt.Sprintf("spec.trafficSelector selects %s, without networks: it serves no pod",
-			count(s.objects, "EgressIPTraffic"))
+			countNoun(s.objects, "EgressIPTraffic"))
 	case decide.Families(func(f world.Family) bool { return has(f) && s.asks[f] }) == "":
 		c.Status, c.Reason = "False", ReasonNoNetworks
 	case len(s.leftOut) > 0:
@@ -162,20 +162,20 @@ func (s selection) condition() world.Condition {
 	return c
 }
 
-// selected counts the networks of each family that has any.
-func (s selection) selected() string {
+// countSelected counts the networks of each family that has any.
+func (s selection) countSelected() string {
 	var said []string
 	for f, set := range s.by {
 		if len(set) > 0 {
-			said = append(said, count(len(set), "IP"+world.Family(f).String()+" network"))
+			said = append(said, countNoun(len(set), "IP"+world.Family(f).String()+" network"))
 		}
 	}
 	return fmt.Sprintf("spec.trafficSelector selects %s, of %s", strings.Join(said, " and "),
-		count(s.objects, "EgressIPTraffic"))
+		countNoun(s.objects, "EgressIPTraffic"))
 }
 
-// effect is what selected pods leave with to the networks of each family.
-func (s selection) effect() string {
+// describeEffect is what selected pods leave with to the networks of each family.
+func (s selection) describeEffect() string {
 	which := func(is func(f world.Family) bool) string {
 		return decide.Families(func(f world.Family) bool { return len(s.by[f]) > 0 && is(f) })
 	}
@@ -192,7 +192,7 @@ func (s selection) effect() string {
 	return text
 }
 
-func count(n int, what string) string {
+func countNoun(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
@@ -207,21 +207,21 @@ func problemTexts(notices []decide.Notice) (out []string) {
 	return slices.Compact(out)
 }
 
-// news are Events of what is worse than it was at the last decision about the same object. The first decision of a term
-// knows of none before: where the object has the condition, a former leader has told.
-func (s selection) news(e *world.EgressIP, last selection) []decide.Event {
+// worseningEvents are Events of what is worse than it was at the last decision about the same object. The first
+// decision of a term knows of none before: where the object has the condition, a former leader has told.
+func (s selection) worseningEvents(e *world.EgressIP, last selection) []decide.Event {
 	var out []decide.Event
 	found := s.problems
 	switch {
 	case last.uid == s.uid:
 		found = decide.News(last.problems, found)
-	case condition(e, ConditionTrafficSelected).Type != "":
+	case conditionOf(e, ConditionTrafficSelected).Type != "":
 		found = nil
 	}
 	for _, message := range problemTexts(found) {
 		out = append(out, decide.Event{Warning: true, Happened: true, Reason: EventTrafficProblem, Message: message})
 	}
-	if gone := s.lost(last); last.uid == s.uid && gone != "" {
+	if gone := s.describeLost(last); last.uid == s.uid && gone != "" {
 		out = append(out, decide.Event{Warning: true, Happened: true, Reason: EventNetworksRemoved,
 			Message: fmt.Sprintf("spec.trafficSelector no longer selects %s: selected pods leave there with their "+
 				"node's address, unless another EgressIP serves them", gone)})
@@ -229,9 +229,9 @@ func (s selection) news(e *world.EgressIP, last selection) []decide.Event {
 	return out
 }
 
-// lost is what was selected, of families that it has addresses of, and is no more; "": nothing. A large network without
-// many small ones can leave a million networks.
-func (s selection) lost(last selection) string {
+// describeLost is what was selected, of families that it has addresses of, and is no more; "": nothing. A large network
+// without many small ones can leave a million networks.
+func (s selection) describeLost(last selection) string {
 	if last.everything && !s.everything {
 		return "what the selected EgressIPTraffics do not name"
 	}

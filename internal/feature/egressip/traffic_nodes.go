@@ -24,8 +24,8 @@ func newNodesKnown() *nodesKnown {
 	return &nodesKnown{readers: world.NewReaders[struct{}]()}
 }
 
-// touch says whether what was found follows from what was touched. It is not known any more then.
-func (n *nodesKnown) touch(t world.Touch) bool {
+// invalidateBy says whether what was found follows from what was touched. It is not known any more then.
+func (n *nodesKnown) invalidateBy(t world.Touch) bool {
 	if len(n.readers.Of(t)) == 0 {
 		return false
 	}
@@ -33,10 +33,10 @@ func (n *nodesKnown) touch(t world.Touch) bool {
 	return true
 }
 
-// in are the nodes that are known by an address of a set, by name.
-func (n *nodesKnown) in(w *world.World, s destinations.Set) (names []string) {
+// nodesWithin are the nodes that are known by an address of a set, by name.
+func (n *nodesKnown) nodesWithin(w *world.World, s destinations.Set) (names []string) {
 	if n.known == nil {
-		n.find(n.readers.Reading(w, struct{}{}))
+		n.findNodes(n.readers.Reading(w, struct{}{}))
 	}
 	for _, node := range n.known {
 		if slices.ContainsFunc(node.addrs, s.Contains) {
@@ -46,7 +46,7 @@ func (n *nodesKnown) in(w *world.World, s destinations.Set) (names []string) {
 	return names
 }
 
-func (n *nodesKnown) find(w *world.View) {
+func (n *nodesKnown) findNodes(w *world.View) {
 	for _, name := range w.Nodes() {
 		n.known = append(n.known, knownNode{name, w.NodeAddrs(w.Node(name))})
 	}

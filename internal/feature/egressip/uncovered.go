@@ -23,7 +23,8 @@ func dropUncovered(w *world.View, p *world.Pod, f world.Family, out *plan.Rows) 
 		}
 		if e := w.EgressIP(s.By.Name); e.DropWhenUnassigned {
 			for _, ip := range f.OfAddrs(egress.Addresses(w, p, ref.DefaultNetwork)) {
-				dropClaim(w, e, f, ip, uncoveredPods.set(e, f), plan.PriorityUncovered, out.For(ownerOfPods(e.Name)))
+				dropClaim(w, e, f, ip, uncoveredPods.setName(e, f), plan.PriorityUncovered,
+					out.For(ownerOfPods(e.Name)))
 			}
 		}
 	}

@@ -26,9 +26,9 @@ func Waiting(w *world.View, key string) ref.Object {
 			if c.By.Kind != ref.EgressIP {
 				continue
 			}
-			s := steer(w, w.EgressIP(c.By.Name), f)
+			s := steerPods(w, w.EgressIP(c.By.Name), f)
 			waits := func(ip netip.Addr) bool { return egress.Waits(w, c.By, ip, s.nodes) }
-			if s.action != "reroute" || s.ahead() || slices.ContainsFunc(ips, waits) {
+			if s.action != "reroute" || s.hasUnreported() || slices.ContainsFunc(ips, waits) {
 				return c.By
 			}
 		}

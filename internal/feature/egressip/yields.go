@@ -17,7 +17,7 @@ func (Yields) Per() world.Kind { return world.KindOnce }
 func (Yields) Compile(w *world.View, _ string, out *plan.Rows) {
 	for _, c := range w.EachYielded() {
 		if w.EgressIP(c.Object) == nil {
-			mute(w.Config, world.FamilyOf(c.IP), c.IP, out)
+			muteGatewayRouter(w.Config, world.FamilyOf(c.IP), c.IP, out)
 		}
 	}
 }

@@ -58,7 +58,7 @@ func (Pods) Compile(w *world.View, key string, out *plan.Rows) {
 		return
 	}
 	for _, f := range w.Config.Families() {
-		s := serving(w, p, f)
+		s := servingFor(w, p, f)
 		if _, _, ok := w.Zone(); s == nil || !ok {
 			continue
 		}
@@ -74,8 +74,8 @@ func (Pods) Compile(w *world.View, key string, out *plan.Rows) {
 	}
 }
 
-// serving is the EgressService that has the claim to a pod's packets of a family, or nil.
-func serving(w *world.View, p *world.Pod, f world.Family) *world.EgressService {
+// servingFor is the EgressService that has the claim to a pod's packets of a family, or nil.
+func servingFor(w *world.View, p *world.Pod, f world.Family) *world.EgressService {
 	if w.EgressServiceOf(p, f) == nil {
 		return nil // as for nearly all, at the cost of one look
 	}
@@ -96,7 +96,7 @@ func egressOf(s *world.EgressService, ip netip.Addr) plan.Egress {
 // steerPod puts a pod of this node under its EgressService's policy. Every such pod claims the policy and its set: the
 // first brings them and the last takes them away.
 func steerPod(w *world.View, s *world.EgressService, f world.Family, p *world.Pod, ip netip.Addr, out *plan.Rows) {
-	to := steer(w, s, f, out)
+	to := steerPods(w, s, f, out)
 	egress.TellUnanswered(w, refTo(s), f, s.Items, out)
 	if to.action == "" {
 		if a := w.Attachment(p.Key()); a != nil && a.EgressPaused {
@@ -104,17 +104,17 @@ func steerPod(w *world.View, s *world.EgressService, f world.Family, p *world.Po
 		}
 		return
 	}
-	if egress.Waits(w, refTo(s), ip, to.nodes()) {
-		egress.TellWaits(w, refTo(s), ip, to.nodes(), out)
+	if egress.Waits(w, refTo(s), ip, to.nextHopNodes()) {
+		egress.TellWaits(w, refTo(s), ip, to.nextHopNodes(), out)
 		egress.Pause(w, plan.DefaultNames(), f, ip, out)
 		return
 	}
-	egress.TellUnaware(w, refTo(s), ip, to.nodes(), out)
+	egress.TellUnaware(w, refTo(s), ip, to.nextHopNodes(), out)
 	egress.Filter(w, f, ip, out)
 	set := localPods(s, f)
 	out.AddSet(set)
 	out.AddElem(set, ip.String())
-	to.claim(s, f, set, out)
+	to.addPolicy(s, f, set, out)
 }
 
 // translatePod puts a pod among those whose packets this host translates, or with HostAll routes: then its own pods

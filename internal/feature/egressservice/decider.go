@@ -51,8 +51,8 @@ type decision struct {
 
 // NewDecider has decided nothing yet.
 func NewDecider() *Decider {
-	return &Decider{Stale: decide.NewStale(), served: handover.NewServed(servers),
-		overlaps: handover.NewOverlaps(standbys), backing: newBacking(), patience: patience.New(hasIngress),
+	return &Decider{Stale: decide.NewStale(), served: handover.NewServed(podServers),
+		overlaps: handover.NewOverlaps(podStandbys), backing: newBacking(), patience: patience.New(hasIngress),
 		labels: newLabels(), sharing: newSharing(),
 		loads: map[string]int{}, last: map[string]decision{}, told: decide.Told{}}
 }
@@ -75,15 +75,15 @@ func (d *Decider) Touched(touched []world.Touch) {
 				d.Objects[t.Key] = struct{}{}
 			}
 		case world.KindNodeProblem:
-			d.reported(t.Key)
+			d.noteReport(t.Key)
 		case world.KindNode:
 			d.labels.stale[t.Key] = struct{}{}
 		}
 	}
 }
 
-// reported notes that a node says something else of itself: patience reads that, and records nothing.
-func (d *Decider) reported(node string) {
+// noteReport notes that a node says something else of itself: patience reads that, and records nothing.
+func (d *Decider) noteReport(node string) {
 	for key, one := range d.last {
 		if slices.ContainsFunc(one.Items, func(i world.Assignment) bool { return i.Node == node }) {
 			d.Objects[key] = struct{}{}
@@ -112,27 +112,27 @@ func (d *Decider) Decide(v decide.View) (desired []decide.Desired, again time.Ti
 	d.backing.Update(v.World)
 	if d.Pass(v.Now) || !d.begun {
 		d.begun = true
-		d.everything(v.World)
+		d.markAllStale(v.World)
 	}
 	d.Take(d.served.News)
 	d.Take(d.overlaps.News)
 	d.Take(d.backing.News)
-	d.wait(v)
+	d.reviewLateness(v)
 	var anew []string
-	for _, o := range d.examine(v) {
-		one := d.compose(o)
-		d.keep(o.s.Key(), one)
-		desired = append(desired, d.desired(o.s, one, o.conditions))
+	for _, o := range d.examineStale(v) {
+		one := d.composeDecision(o)
+		d.keepDecision(o.s.Key(), one)
+		desired = append(desired, d.desiredStatus(o.s, one, o.conditions))
 		d.Note(o.s.Key(), o.again)
 		anew = append(anew, o.s.Key())
 	}
-	desired = append(desired, d.relabel(v)...)
-	return desired, decide.Earlier(d.waited(v, anew), d.Soonest())
+	desired = append(desired, d.desiredLabels(v)...)
+	return desired, decide.Earlier(d.beginWaiting(v, anew), d.Soonest())
 }
 
-// wait looks at how late nodes are. If that is news, the decisions about late hosts are recomputed: another node may be
-// on time now.
-func (d *Decider) wait(v decide.View) {
+// reviewLateness looks at how late nodes are. If that is news, the decisions about late hosts are recomputed: another
+// node may be on time now.
+func (d *Decider) reviewLateness(v decide.View) {
 	if d.failed = nil; len(d.Objects) == 0 && d.patience.Idle() {
 		return
 	}
@@ -147,8 +147,8 @@ func (d *Decider) wait(v decide.View) {
 	d.Take(d.patience.News)
 }
 
-// waited begins to wait for what was decided, and returns when to decide though nothing changes.
-func (d *Decider) waited(v decide.View, anew []string) (again time.Time) {
+// beginWaiting begins to wait for what was decided, and returns when to decide though nothing changes.
+func (d *Decider) beginWaiting(v decide.View, anew []string) (again time.Time) {
 	if len(anew) == 0 && d.patience.Idle() {
 		return time.Time{}
 	}
@@ -156,7 +156,7 @@ func (d *Decider) waited(v decide.View, anew []string) (again time.Time) {
 		func(key string) []string { return d.last[key].awaited })
 }
 
-func (d *Decider) everything(w *world.World) {
+func (d *Decider) markAllStale(w *world.World) {
 	for _, key := range w.EgressServices() {
 		d.Objects[key] = struct{}{}
 	}
@@ -183,40 +183,40 @@ type object struct {
 	again      time.Time
 }
 
-// examine looks at the EgressServices for which something has changed, in order of precedence, and finds a host for
-// each: first all stay that can, then others go to the nodes with the fewest.
-func (d *Decider) examine(v decide.View) []*object {
+// examineStale looks at the EgressServices for which something has changed, in order of precedence, and finds a host
+// for each: first all stay that can, then others go to the nodes with the fewest.
+func (d *Decider) examineStale(v decide.View) []*object {
 	if len(d.Objects) == 0 {
 		return nil
 	}
 	var out []*object
-	names, stale := v.Nodes(), d.stale(v.World)
-	d.sharing.round()
+	names, stale := v.Nodes(), d.takeStale(v.World)
+	d.sharing.beginRound()
 	for _, r := range stale {
 		s := r.s
 		o := &object{s: s, shown: world.Shown[world.EgressService](v.World, world.KindEgressService, s.Key()),
 			patience: d.patience, failed: d.failed, pods: d.backing.pods[s.Key()],
 			round: &handover.Round{World: v.World, W: r.w, Served: d.served, Names: names, Now: v.Now}}
-		o.facts = factsOf(r.w, s, d.owners(v.World, r))
-		o.stay()
+		o.facts = factsOf(r.w, s, d.resourceOwners(v.World, r))
+		o.keepHost()
 		out = append(out, o)
 	}
 	for _, o := range out {
-		d.load(o.s.Key(), o.host)
+		d.countLoad(o.s.Key(), o.host)
 	}
 	for _, o := range out {
 		if o.host == "" && o.facts.reason == "" {
-			o.elect(d.loads)
-			d.load(o.s.Key(), o.host)
+			o.electHost(d.loads)
+			d.countLoad(o.s.Key(), o.host)
 		}
 	}
 	return out
 }
 
-// owners are those of what an EgressService asks for.
-func (d *Decider) owners(w *world.World, r reading) owners {
-	return owners{label: d.sharing.owner(w, r.s, thing{label: labelOf(r.s)}),
-		of: func(ip netip.Addr) string { return d.sharing.owner(w, r.s, thing{ip: ip}) },
+// resourceOwners are those of what an EgressService asks for.
+func (d *Decider) resourceOwners(w *world.World, r reading) owners {
+	return owners{label: d.sharing.ownerOf(w, r.s, thing{label: labelOf(r.s)}),
+		of: func(ip netip.Addr) string { return d.sharing.ownerOf(w, r.s, thing{ip: ip}) },
 		standing: func(ip netip.Addr) string {
 			self := handover.Claimant{Key: r.s.Key(), Made: r.s.Created}
 			if h, is := handover.Standing(w, r.w, self, ip); is {
@@ -232,9 +232,9 @@ type reading struct {
 	w *world.View
 }
 
-// stale are those to be decided about, in order of precedence, with all that may have or lack something because of
+// takeStale are those to be decided about, in order of precedence, with all that may have or lack something because of
 // them. Those that are gone are forgotten.
-func (d *Decider) stale(w *world.World) []reading {
+func (d *Decider) takeStale(w *world.World) []reading {
 	var out []reading
 	queue, seen := slices.Collect(maps.Keys(d.Objects)), map[string]bool{}
 	for len(queue) > 0 {
@@ -244,13 +244,13 @@ func (d *Decider) stale(w *world.World) []reading {
 		}
 		seen[key] = true
 		r := reading{w.EgressService(key), d.Readers.Reading(w, key)}
-		queue = append(queue, d.sharing.follow(key, asks(r.w, key))...)
+		queue = append(queue, d.sharing.followRequests(key, requestedThings(r.w, key))...)
 		if r.s != nil {
 			out = append(out, r)
 			continue
 		}
 		d.Stale.Forget(key)
-		d.keep(key, decision{})
+		d.keepDecision(key, decision{})
 		delete(d.last, key)
 		delete(d.told, key)
 	}
@@ -259,8 +259,8 @@ func (d *Decider) stale(w *world.World) []reading {
 	return out
 }
 
-// load counts an EgressService for another host than before.
-func (d *Decider) load(key, host string) {
+// countLoad counts an EgressService for another host than before.
+func (d *Decider) countLoad(key, host string) {
 	last := d.last[key]
 	if last.Host == host {
 		return
@@ -271,40 +271,42 @@ func (d *Decider) load(key, host string) {
 	d.last[key] = last
 }
 
-// keep notes what was decided last.
-func (d *Decider) keep(key string, one decision) {
-	d.labels.move(key, d.last[key].labelled, one.labelled)
-	d.load(key, one.Host)
+// keepDecision notes what was decided last.
+func (d *Decider) keepDecision(key string, one decision) {
+	d.labels.moveLabel(key, d.last[key].labelled, one.labelled)
+	d.countLoad(key, one.Host)
 	d.last[key] = one
 }
 
-// compose puts together what was found out about an object.
-func (d *Decider) compose(o *object) decision {
+// composeDecision puts together what was found out about an object.
+func (d *Decider) composeDecision(o *object) decision {
 	var one decision
 	one.Host, one.Items = o.host, o.items
-	one.Given = handover.Given(&o.s.Placement, given(o.s.Host, o.s.Items), given(o.host, o.items), o.round.Now)
-	one.Leaving, o.again = o.leaving()
+	one.Given = handover.Given(&o.s.Placement, assignedSince(o.s.Host, o.s.Items), assignedSince(o.host, o.items),
+		o.round.Now)
+	one.Leaving, o.again = o.leavingHosts()
 	for _, f := range families {
 		one.InForce[f] = o.inForce(f, one.Placement)
 	}
-	one.labelled = o.labelled(one.Placement)
-	o.standby, _ = d.standby(o.round.W, o.s)
-	assigned := o.assigned()
-	ready, problems := o.ready(assigned)
-	overlapped, news := d.overlapped(o.round.W, o.s)
-	lacks := o.fallback(one.Placement)
+	one.labelled = o.labelledNode(one.Placement)
+	o.standby, _ = d.standbyOf(o.round.W, o.s)
+	assigned := o.assignedCondition()
+	ready, problems := o.readyCondition(assigned)
+	overlapped, news := d.overlapCondition(o.round.W, o.s)
+	lacks := o.fallbackCondition(one.Placement)
 	o.conditions = decide.Dated(o.s.Conditions, o.s.Generation, o.round.Now, assigned, ready, overlapped, lacks)
 	one.awaited = o.awaited
 	was := decide.Condition(o.s.Conditions, ConditionReady)
 	shown := was.Status == "False" && was.Generation == o.s.Generation
-	problems = append(problems, o.unread()...)
-	one.events = append(o.moves(), d.told.Tell(o.s.Key(), o.s.UID, shown, problems)...)
+	problems = append(problems, o.unreadNotices()...)
+	one.events = append(o.moveEvents(), d.told.Tell(o.s.Key(), o.s.UID, shown, problems)...)
 	one.events = slices.Concat(one.events, news, decide.FallsBack(o.s.Conditions, lacks))
 	return one
 }
 
-// desired is an EgressService as it was decided now. As long as that is not what it says, it is decided about again.
-func (d *Decider) desired(s *world.EgressService, one decision, conditions []world.Condition) decide.Desired {
+// desiredStatus is an EgressService as it was decided now. As long as that is not what it says, it is decided about
+// again.
+func (d *Decider) desiredStatus(s *world.EgressService, one decision, conditions []world.Condition) decide.Desired {
 	lacks := func(c world.Condition) bool { return !c.Same(decide.Condition(s.Conditions, c.Type)) }
 	if len(one.events) > 0 || s.Host != one.Host || !s.Placement.Same(&one.Placement) ||
 		slices.ContainsFunc(conditions, lacks) {

@@ -19,7 +19,7 @@ type backing struct {
 
 func newBacking() *backing {
 	b := &backing{News: map[string]struct{}{}, pods: map[string]int{}}
-	b.PerPod = handover.NewPerPod(servicesOf, b.count)
+	b.PerPod = handover.NewPerPod(servicesOf, b.countPods)
 	return b
 }
 
@@ -37,7 +37,7 @@ func servicesOf(w *world.View, p *world.Pod) []string {
 	return slices.Compact(out)
 }
 
-func (b *backing) count(list []string, n int) {
+func (b *backing) countPods(list []string, n int) {
 	for _, key := range list {
 		before := b.pods[key]
 		if b.pods[key] += n; b.pods[key] == 0 {

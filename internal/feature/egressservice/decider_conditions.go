@@ -47,42 +47,42 @@ const (
 	EventOverlap     = "UndefinedRequest"
 )
 
-// assigned says which node is the host, or why none is.
-func (o *object) assigned() world.Condition {
+// assignedCondition says which node is the host, or why none is.
+func (o *object) assignedCondition() world.Condition {
 	c := world.Condition{Type: ConditionAssigned, Status: "True", Reason: ReasonAssigned}
 	switch o.host {
 	case world.HostAll:
-		c.Message = eachIsHost + o.beside()
+		c.Message = eachIsHost + o.additionalFacts()
 	case "":
 		c.Status, c.Reason, c.Message = "False", o.facts.reason, o.facts.message
 		if c.Reason == "" {
-			c.Reason, c.Message = o.nowhere()
+			c.Reason, c.Message = o.noHostReason()
 		}
 	default:
-		c.Message = "pods leave through " + o.host + " with " + join(o.facts.sources) + o.beside()
+		c.Message = "pods leave through " + o.host + " with " + joinAddresses(o.facts.sources) + o.additionalFacts()
 	}
 	return c
 }
 
-// beside is what else there is to know where a host is assigned.
-func (o *object) beside() string {
+// additionalFacts is what else there is to know where a host is assigned.
+func (o *object) additionalFacts() string {
 	var out strings.Builder
 	if len(o.facts.spare) > 0 {
-		out.WriteString("; the Service's further ingress IPs are no source: " + join(o.facts.spare))
+		out.WriteString("; the Service's further ingress IPs are no source: " + joinAddresses(o.facts.spare))
 	}
 	for _, text := range slices.Concat(o.facts.taken, o.facts.doubts) {
 		out.WriteString("; " + text)
 	}
 	if o.facts.others > 0 {
-		out.WriteString("; " + o.facts.strangers())
+		out.WriteString("; " + o.facts.describeForeign())
 	}
-	if text := o.unreadable(); text != "" {
+	if text := o.selectorProblem(); text != "" {
 		out.WriteString("; " + text)
 	}
 	return out.String()
 }
 
-func join(ips []netip.Addr) string {
+func joinAddresses(ips []netip.Addr) string {
 	out := make([]string, len(ips))
 	for i, ip := range ips {
 		out[i] = ip.String()
@@ -90,9 +90,9 @@ func join(ips []netip.Addr) string {
 	return strings.Join(out, " and ")
 }
 
-// nowhere says why no node can be the host, by the reasons of all that match otherwise.
-func (o *object) nowhere() (reason, message string) {
-	if text := o.unreadable(); text != "" {
+// noHostReason says why no node can be the host, by the reasons of all that match otherwise.
+func (o *object) noHostReason() (reason, message string) {
+	if text := o.selectorProblem(); text != "" {
 		return ReasonInvalidSelector, text
 	}
 	var why []string
@@ -116,9 +116,9 @@ type hindrance struct {
 	tell   bool   // in an Event, too
 }
 
-// ready says whether the host holds all source addresses, and every node with pods leads them there; or with
+// readyCondition says whether the host holds all source addresses, and every node with pods leads them there; or with
 // SourceNetwork, whether every node with pods leads them to its own network. It also returns what is wrong.
-func (o *object) ready(assigned world.Condition) (world.Condition, []decide.Notice) {
+func (o *object) readyCondition(assigned world.Condition) (world.Condition, []decide.Notice) {
 	c := world.Condition{Type: ConditionReady, Status: "False", Reason: assigned.Reason, Message: assigned.Message}
 	if assigned.Status != "True" {
 		f := decide.Finding{Kind: assigned.Reason, Reason: assigned.Reason}
@@ -128,8 +128,9 @@ func (o *object) ready(assigned world.Condition) (world.Condition, []decide.Noti
 		c.Reason, c.Message = reason, message
 		return c, []decide.Notice{{Finding: decide.Finding{Kind: reason}, Event: reason, Message: message}}
 	}
-	unsteered := o.unsteered()
-	waiting := slices.Concat(o.lacking(), o.untold(), o.unheld(), o.notSteering(unsteered), o.agentsAway())
+	unsteered := o.unsteeredNodes()
+	waiting := slices.Concat(o.sourcelessFamilies(), o.unannouncedHosts(), o.unheldSources(), o.notSteering(unsteered),
+		o.agentsAway())
 	switch {
 	case len(waiting) == 0 && o.standby.Reason != "": // condition Overlapped tells of it
 		c.Reason, c.Message = o.standby.Reason, "no pod leaves as this EgressService says: it "+o.standby.Text
@@ -150,8 +151,8 @@ func (o *object) ready(assigned world.Condition) (world.Condition, []decide.Noti
 	return c, notices
 }
 
-// lacking are the families that have no source, because the ingress IPs are somebody else's.
-func (o *object) lacking() []hindrance {
+// sourcelessFamilies are the families that have no source, because the ingress IPs are somebody else's.
+func (o *object) sourcelessFamilies() []hindrance {
 	var out []hindrance
 	for _, f := range families {
 		if o.facts.lacking[f] {
@@ -165,8 +166,9 @@ func (o *object) lacking() []hindrance {
 	return out
 }
 
-// untold is that no node knows yet that each is the host. It is not known before which of them have pods to lead.
-func (o *object) untold() []hindrance {
+// unannouncedHosts is that no node knows yet that each is the host. It is not known before which of them have pods to
+// lead.
+func (o *object) unannouncedHosts() []hindrance {
 	if o.host != world.HostAll || o.s.Host == world.HostAll {
 		return nil
 	}
@@ -186,21 +188,21 @@ func (o *object) agentsAway() []hindrance {
 	return []hindrance{h}
 }
 
-// unheld are source addresses that the host does not hold, or does not serve all pods with.
-func (o *object) unheld() []hindrance {
+// unheldSources are source addresses that the host does not hold, or does not serve all pods with.
+func (o *object) unheldSources() []hindrance {
 	var out []hindrance
 	for _, i := range o.items {
 		switch key := o.s.Key(); {
 		case !o.round.Holds(key, i):
 			text, why := o.patience.Unheld(o.round.W, key, i, o.failed)
-			h := o.hindered(i.Node, text, i.IP)
+			h := o.hindranceAt(i.Node, text, i.IP)
 			h.Why = why
 			if o.patience.Of(key, i) != patience.OnTime {
 				h.Late, h.tell = true, true
 			}
 			out = append(out, h)
 		case o.round.Refuses(i.Node, key):
-			h := o.hindered(i.Node, i.Node+" holds "+i.IP.String()+" and does not serve all pods", i.IP)
+			h := o.hindranceAt(i.Node, i.Node+" holds "+i.IP.String()+" and does not serve all pods", i.IP)
 			if h.reason != ReasonWaitingForNode {
 				h.Message = i.Node + " holds " + i.IP.String() + " and lacks the network"
 			}
@@ -210,12 +212,12 @@ func (o *object) unheld() []hindrance {
 	return out
 }
 
-// unsteered are the nodes with pods that have not confirmed that they lead them there.
-func (o *object) unsteered() patience.Unsteered {
+// unsteeredNodes are the nodes with pods that have not confirmed that they lead them there.
+func (o *object) unsteeredNodes() patience.Unsteered {
 	object := ref.Of(ref.EgressService, o.s.Key())
 	u := patience.Unsteered{}
 	if o.host == world.HostAll {
-		u = o.patience.Unconfirmed(o.round, object, true, o.unconfirmed)
+		u = o.patience.Unconfirmed(o.round, object, true, o.unconfirmedNodes)
 	} else {
 		u = o.patience.Unsteered(o.round, object, o.items)
 	}
@@ -232,13 +234,13 @@ func (o *object) notSteering(u patience.Unsteered) []hindrance {
 	var out []hindrance
 	for _, node := range slices.Sorted(maps.Keys(over)) {
 		text := node + " does not lead its pods there over " + strings.Join(over[node], " and ") + " yet"
-		out = append(out, o.hindered(node, text, netip.Addr{}))
+		out = append(out, o.hindranceAt(node, text, netip.Addr{}))
 	}
 	return out
 }
 
-// unconfirmed are the nodes with pods that do not lead them to their own network in a family, by name.
-func (o *object) unconfirmed(f world.Family) []string {
+// unconfirmedNodes are the nodes with pods that do not lead them to their own network in a family, by name.
+func (o *object) unconfirmedNodes(f world.Family) []string {
 	object := ref.Of(ref.EgressService, o.s.Key())
 	return slices.DeleteFunc(o.round.Served.Nodes(object, f), func(node string) bool {
 		own := []world.Assignment{{Node: node, IP: f.Unspecified()}}
@@ -246,8 +248,8 @@ func (o *object) unconfirmed(f world.Family) []string {
 	})
 }
 
-// hindered returns the step that a node does not take, with its own words about that.
-func (o *object) hindered(node, text string, ip netip.Addr) hindrance {
+// hindranceAt returns the step that a node does not take, with its own words about that.
+func (o *object) hindranceAt(node, text string, ip netip.Addr) hindrance {
 	problem, reason := o.round.W.ProblemReason(node, o.s.Key())
 	h := hindrance{reason: ReasonWaitingForNode, tell: problem != ""}
 	h.Finding = decide.Finding{Kind: EventNodeProblem, Reason: reason, Node: node, IP: ip, Detail: problem}
@@ -258,8 +260,8 @@ func (o *object) hindered(node, text string, ip netip.Addr) hindrance {
 	return h
 }
 
-// moves is the Event when the host has become another.
-func (o *object) moves() []decide.Event {
+// moveEvents is the Event when the host has become another.
+func (o *object) moveEvents() []decide.Event {
 	was, now := o.s.Host, o.host
 	if was == now {
 		return nil
@@ -296,8 +298,8 @@ func isNoHost(host string) string {
 
 const eachIsHost = "each node is the host of the pods that it runs"
 
-// leaving are the former hosts that go on translating.
-func (o *object) leaving() ([]world.Leaving, time.Time) {
+// leavingHosts are the former hosts that go on translating.
+func (o *object) leavingHosts() ([]world.Leaving, time.Time) {
 	sources := map[netip.Addr]bool{}
 	for _, ip := range o.facts.sources {
 		sources[ip] = true

@@ -35,14 +35,14 @@ type owners struct {
 // factsOf looks at an EgressService and its Service.
 func factsOf(w *world.View, s *world.EgressService, by owners) (f facts) {
 	service := w.Service(s.Key())
-	if f.refuse(w, s, service); f.reason != "" {
+	if f.noteProblems(w, s, service); f.reason != "" {
 		return f
 	}
-	f.count(w.Config, service)
+	f.countEndpoints(w.Config, service)
 	if s.SourceIPBy == world.SourceNetwork {
 		return f
 	}
-	f.choose(w, s, service, by)
+	f.chooseSources(w, s, service, by)
 	f.local = localOf(w.Config, service)
 	switch label := labelOf(s); {
 	case len(f.sources) == 0 && len(f.taken) > 0:
@@ -73,13 +73,13 @@ func (f *facts) noPods(namespace string) (reason, message string) {
 		return ReasonNoEndpoints, fmt.Sprintf("no pod of namespace %s has an address of the Service's endpoints: pods of "+
 			"another namespace are not behind it", namespace)
 	case f.others > 0:
-		return ReasonHostNetworkEndpoints, f.strangers() + ": run the Service's pods without hostNetwork"
+		return ReasonHostNetworkEndpoints, f.describeForeign() + ": run the Service's pods without hostNetwork"
 	}
 	return ReasonNoEndpoints, "the Service has no endpoints: none of its pods runs"
 }
 
-// refuse says what is the matter with the object and its Service.
-func (f *facts) refuse(w *world.View, s *world.EgressService, service *world.Service) {
+// noteProblems says what is the matter with the object and its Service.
+func (f *facts) noteProblems(w *world.View, s *world.EgressService, service *world.Service) {
 	switch {
 	case !w.EgressServiceServed(s.Key()):
 		f.reason = ReasonTooMany
@@ -99,8 +99,8 @@ func (f *facts) refuse(w *world.View, s *world.EgressService, service *world.Ser
 	}
 }
 
-// count counts the endpoints' addresses, each once; a pod has one of each family.
-func (f *facts) count(c *world.Config, service *world.Service) {
+// countEndpoints counts the endpoints' addresses, each once; a pod has one of each family.
+func (f *facts) countEndpoints(c *world.Config, service *world.Service) {
 	seen := map[netip.Addr]bool{}
 	for _, p := range service.Ports {
 		for _, e := range p.Endpoints {
@@ -128,8 +128,8 @@ func isInside(c *world.Config, a netip.Addr) bool {
 	return what != ""
 }
 
-// strangers says what becomes of endpoints that are no pods of the pod network.
-func (f *facts) strangers() string {
+// describeForeign says what becomes of endpoints that are no pods of the pod network.
+func (f *facts) describeForeign() string {
 	return fmt.Sprintf("of the endpoints' addresses %d are not of the pod network, as those of host-networked pods: what "+
 		"has them leaves as before", f.others)
 }

@@ -6,10 +6,10 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// fallback says what becomes of the packets that its pods send outside in the families in which it has no host: the
-// choice of annotation egret.k8s.ovn.org/when-unassigned. Its message speaks of the families that the Service has no
-// ingress IP of, too.
-func (o *object) fallback(p world.Placement) world.Condition {
+// fallbackCondition says what becomes of the packets that its pods send outside in the families in which it has no
+// host: the choice of annotation egret.k8s.ovn.org/when-unassigned. Its message speaks of the families that the Service
+// has no ingress IP of, too.
+func (o *object) fallbackCondition(p world.Placement) world.Condition {
 	service := o.round.W.ServiceSpec(o.s.Key())
 	hosted := func(f world.Family) bool { return o.host == world.HostAll || p.HasItems(f) }
 	c := o.round.Fallback(handover.Fallback{Object: refTo(o.s), Drop: o.s.DropWhenUnassigned,
@@ -25,7 +25,7 @@ func (o *object) fallback(p world.Placement) world.Condition {
 		c.Status, c.Reason = "False", decide.ReasonHosted
 		c.Message = "in every family that its Service has ingress IPs of, it has a host"
 	}
-	if which := o.unasked(service); which != "" {
+	if which := o.unaskedFamilies(service); which != "" {
 		c.Message += "; its Service has no " + which + " ingress IP: over " + which + " pods leave with their node's " +
 			"address, unless an EgressIP serves them"
 	}
@@ -35,16 +35,16 @@ func (o *object) fallback(p world.Placement) world.Condition {
 	return c
 }
 
-// unasked are families of the cluster in which it asks for nothing, though its Service has ingress IPs.
-func (o *object) unasked(service *world.Service) string {
+// unaskedFamilies are families of the cluster in which it asks for nothing, though its Service has ingress IPs.
+func (o *object) unaskedFamilies(service *world.Service) string {
 	return decide.Families(func(f world.Family) bool {
 		return service != nil && len(o.round.W.Config.Cluster(f)) > 0 && o.host != world.HostAll &&
 			len(service.LoadBalancerIPs) > 0 && !o.s.Asks(service, f)
 	})
 }
 
-// unread returns the Event about an annotation that cannot be read.
-func (o *object) unread() []decide.Notice {
+// unreadNotices returns the Event about an annotation that cannot be read.
+func (o *object) unreadNotices() []decide.Notice {
 	problem := o.s.UnassignedProblem
 	if problem == "" {
 		return nil

@@ -12,43 +12,44 @@ import (
 // causeNotLocal is why a node can no longer be the host, beside those that are EgressIPs', too.
 const causeNotLocal = "NoLocalEndpoint"
 
-// stay leaves the host where it is, if it can go on there.
-func (o *object) stay() {
+// keepHost leaves the host where it is, if it can go on there.
+func (o *object) keepHost() {
 	switch {
 	case o.facts.reason != "":
 		o.cause = o.facts.reason
 	case o.s.SourceIPBy == world.SourceNetwork:
 		o.host = world.HostAll
 	case o.s.Host != "" && o.s.Host != world.HostAll:
-		if o.cause = o.loses(); o.cause == "" {
+		if o.cause = o.lossReason(); o.cause == "" {
 			o.host = o.s.Host
 		}
 	}
-	o.assign()
+	o.assignSources()
 }
 
-// loses says why the host must be replaced, or "". One that is unfit but goes on stays where no node takes over, unless
-// it never held what it was given and another one whose agent is away may. That is known before any election, so it
-// counts for its node in each election: the result follows from the statuses alone.
-func (o *object) loses() string {
+// lossReason says why the host must be replaced, or "". One that is unfit but goes on stays where no node takes over,
+// unless it never held what it was given and another one whose agent is away may. That is known before any election, so
+// it counts for its node in each election: the result follows from the statuses alone.
+func (o *object) lossReason() string {
 	host := o.s.Host
-	switch why := o.unfit(host); {
-	case why == "" && o.isTooLate(host) && o.anyOnTime(o.candidates()):
+	switch why := o.unfitReason(host); {
+	case why == "" && o.isTooLate(host) && o.anyOnTime(o.candidateHosts()):
 		return handover.CauseNotHeld
-	case why != "" && o.goesOn() && len(o.candidates()) == 0 && !(o.isTooLate(host) && o.anyOnTime(o.awayTogether())):
+	case why != "" && o.goesOn() && len(o.candidateHosts()) == 0 &&
+		!(o.isTooLate(host) && o.anyOnTime(o.awayTogether())):
 		return ""
 	default:
 		return why
 	}
 }
 
-// unfit says why a node cannot be the host, or "". A selector that cannot be read takes none away.
-func (o *object) unfit(node string) string { return o.misfit(node, handover.Unfit) }
+// unfitReason says why a node cannot be the host, or "". A selector that cannot be read takes none away.
+func (o *object) unfitReason(node string) string { return o.misfitReason(node, handover.Unfit) }
 
 // keepsOut says why a node cannot become the host, or "".
-func (o *object) keepsOut(node string) string { return o.misfit(node, handover.KeepsOut) }
+func (o *object) keepsOut(node string) string { return o.misfitReason(node, handover.KeepsOut) }
 
-func (o *object) misfit(node string, unfit func(*world.View, *world.Node) string) string {
+func (o *object) misfitReason(node string, unfit func(*world.View, *world.Node) string) string {
 	n := o.round.W.Node(node)
 	if n == nil {
 		return handover.CauseDeleted
@@ -56,11 +57,11 @@ func (o *object) misfit(node string, unfit func(*world.View, *world.Node) string
 	if why := unfit(o.round.W, n); why != "" {
 		return why
 	}
-	return mismatch(o.s, o.facts.local, n)
+	return mismatchReason(o.s, o.facts.local, n)
 }
 
-// mismatch says why a node cannot be the host however well it is, or "".
-func mismatch(s *world.EgressService, local map[string]bool, n *world.Node) string {
+// mismatchReason says why a node cannot be the host however well it is, or "".
+func mismatchReason(s *world.EgressService, local map[string]bool, n *world.Node) string {
 	switch {
 	case s.Nodes.Problem == "" && !s.Nodes.Matches(n):
 		return handover.CauseUnselected
@@ -83,27 +84,27 @@ func (o *object) anyOnTime(nodes []string) bool {
 	return slices.ContainsFunc(nodes, func(node string) bool { return !late[node] })
 }
 
-// candidates are the nodes that can become the host, by name. As long as a selector cannot be read, none can.
-func (o *object) candidates() []string {
+// candidateHosts are the nodes that can become the host, by name. As long as a selector cannot be read, none can.
+func (o *object) candidateHosts() []string {
 	if o.s.Nodes.Problem != "" {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(o.round.W.Nodes()), func(node string) bool { return o.keepsOut(node) != "" })
 }
 
-// elect chooses a host: of the nodes that can become it, one that was not too late with anything, then the one that is
-// it for the fewest EgressServices, then the first by name. Without such a node, it is one of those whose agents are
+// electHost chooses a host: of the nodes that can become it, one that was not too late with anything, then the one that
+// is it for the fewest EgressServices, then the first by name. Without such a node, it is one of those whose agents are
 // away, if there are several.
-func (o *object) elect(loads map[string]int) {
-	nodes := o.candidates()
+func (o *object) electHost(loads map[string]int) {
+	nodes := o.candidateHosts()
 	if len(nodes) == 0 {
 		nodes = o.awayTogether()
 	}
-	o.host = o.best(nodes, loads)
-	o.assign()
+	o.host = o.bestHost(nodes, loads)
+	o.assignSources()
 }
 
-func (o *object) best(nodes []string, loads map[string]int) (best string) {
+func (o *object) bestHost(nodes []string, loads map[string]int) (best string) {
 	late := o.failed.Nodes()
 	better := func(a, b string) bool { return late[b] && !late[a] || late[a] == late[b] && loads[a] < loads[b] }
 	for _, node := range nodes {
@@ -128,7 +129,7 @@ func (o *object) awayTogether() []string {
 		return nil
 	}
 	return slices.DeleteFunc(away, func(node string) bool {
-		return mismatch(o.s, o.facts.local, w.Node(node)) != "" || w.NotAnswering(node)
+		return mismatchReason(o.s, o.facts.local, w.Node(node)) != "" || w.NotAnswering(node)
 	})
 }
 
@@ -137,11 +138,11 @@ func (o *object) awayTogether() []string {
 // bringing the Service's packets to it.
 func (o *object) goesOn() bool {
 	n := o.round.W.Node(o.s.Host)
-	return n != nil && mismatch(o.s, o.facts.local, n) == "" && handover.GoesOn(o.round.W, n, true)
+	return n != nil && mismatchReason(o.s, o.facts.local, n) == "" && handover.GoesOn(o.round.W, n, true)
 }
 
-// assign gives the host the source addresses.
-func (o *object) assign() {
+// assignSources gives the host the source addresses.
+func (o *object) assignSources() {
 	o.items = nil
 	if o.host == "" || o.host == world.HostAll {
 		return
@@ -151,8 +152,8 @@ func (o *object) assign() {
 	}
 }
 
-// given are what the host has since some time: with all hosts, each family's way, by its unspecified address.
-func given(host string, items []world.Assignment) []world.Assignment {
+// assignedSince are what the host has since some time: with all hosts, each family's way, by its unspecified address.
+func assignedSince(host string, items []world.Assignment) []world.Assignment {
 	if host != world.HostAll {
 		return items
 	}

@@ -28,8 +28,8 @@ func newLabels() labels {
 	return labels{nodes: map[string]map[string]struct{}{}, stale: map[string]struct{}{}}
 }
 
-// move notes that a label goes from one node to another; "" stands for no node.
-func (l *labels) move(key, from, to string) {
+// moveLabel notes that a label goes from one node to another; "" stands for no node.
+func (l *labels) moveLabel(key, from, to string) {
 	if from == to {
 		return
 	}
@@ -46,9 +46,9 @@ func (l *labels) move(key, from, to string) {
 	}
 }
 
-// labelled is the node that has the label: a load balancer announces the Service from there. That is the host, but
+// labelledNode is the node that has the label: a load balancer announces the Service from there. That is the host, but
 // while it is not ready to translate, and a former host still does: connections from outside go where their replies do.
-func (o *object) labelled(p world.Placement) string {
+func (o *object) labelledNode(p world.Placement) string {
 	if o.host == world.HostAll {
 		return ""
 	}
@@ -63,8 +63,8 @@ func (o *object) labelled(p world.Placement) string {
 	return o.host
 }
 
-// relabel says which labels nodes have, of those for which that may be news.
-func (d *Decider) relabel(v decide.View) (out []decide.Desired) {
+// desiredLabels says which labels nodes have, of those for which that may be news.
+func (d *Decider) desiredLabels(v decide.View) (out []decide.Desired) {
 	names := slices.Sorted(maps.Keys(d.labels.stale))
 	clear(d.labels.stale)
 	for _, name := range names {

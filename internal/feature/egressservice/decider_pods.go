@@ -14,10 +14,10 @@ import (
 // families are both; a pod has an address of those that the cluster has.
 var families = [...]world.Family{world.V4, world.V6}
 
-// servers are the EgressServices with a claim to a pod's packets, by family. One that only has a host has none to those
-// that an EgressIP in force claims: no node steers them, or has to, before the EgressService is in force. Those that
-// the pod is behind and that have no claim are among them as such.
-func servers(w *world.View, p *world.Pod) []handover.ServedBy {
+// podServers are the EgressServices with a claim to a pod's packets, by family. One that only has a host has none to
+// those that an EgressIP in force claims: no node steers them, or has to, before the EgressService is in force. Those
+// that the pod is behind and that have no claim are among them as such.
+func podServers(w *world.View, p *world.Pod) []handover.ServedBy {
 	var out []handover.ServedBy
 	if w.PrimaryNetwork(p.Namespace) != ref.DefaultNetwork {
 		return nil
@@ -39,9 +39,9 @@ func servers(w *world.View, p *world.Pod) []handover.ServedBy {
 	return out
 }
 
-// standbys are the EgressServices that a pod is an endpoint of, and that would decide about its packets if another did
-// not: another EgressService, or an EgressIP that forbids it.
-func standbys(w *world.View, p *world.Pod) []handover.Overlap {
+// podStandbys are the EgressServices that a pod is an endpoint of, and that would decide about its packets if another
+// did not: another EgressService, or an EgressIP that forbids it.
+func podStandbys(w *world.View, p *world.Pod) []handover.Overlap {
 	var out []handover.Overlap
 	for _, f := range families {
 		server := ref.Object{}
@@ -60,9 +60,9 @@ func standbys(w *world.View, p *world.Pod) []handover.Overlap {
 	return out
 }
 
-// standby says which EgressServices decide about all running pods of one; false if one of these is its own, or it has
+// standbyOf says which EgressServices decide about all running pods of one; false if one of these is its own, or it has
 // none.
-func (d *Decider) standby(w *world.View, s *world.EgressService) (handover.Standby, bool) {
+func (d *Decider) standbyOf(w *world.View, s *world.EgressService) (handover.Standby, bool) {
 	for _, f := range families {
 		if len(d.served.Nodes(refTo(s), f)) > 0 {
 			return handover.Standby{}, false
@@ -77,8 +77,8 @@ const overrideAnnotation = "egret.k8s.ovn.org/override-by-egress-services"
 // behind is what pods are to an EgressService.
 const behind = "behind its Service"
 
-// overlapped says whether other EgressServices decide about pods of one, and the Event when that begins.
-func (d *Decider) overlapped(w *world.View, s *world.EgressService) (world.Condition, []decide.Event) {
+// overlapCondition says whether other EgressServices decide about pods of one, and the Event when that begins.
+func (d *Decider) overlapCondition(w *world.View, s *world.EgressService) (world.Condition, []decide.Event) {
 	c := world.Condition{Type: ConditionOverlapped, Status: "False", Reason: ReasonNoOverlap,
 		Message: "no other EgressService decides about a pod behind this one's Service"}
 	standing, is := d.overlaps.Standing(w, s.Key(), behind, ref.EgressService)

@@ -27,8 +27,8 @@ func (o *object) keptUntil() string {
 	return "spec.nodeSelector can be read"
 }
 
-// unreadable says what follows from a selector that cannot be read; "" if it can, or has no meaning.
-func (o *object) unreadable() string {
+// selectorProblem says what follows from a selector that cannot be read; "" if it can, or has no meaning.
+func (o *object) selectorProblem() string {
 	if o.s.Nodes.Problem == "" || o.s.SourceIPBy == world.SourceNetwork {
 		return ""
 	}

@@ -7,13 +7,13 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// candidates are the ingress IPs of a family that can be an EgressService's source, whatever others ask for: the one
-// that it has, if it can keep that, else all. So it keeps nobody from those beside. It also says why other addresses
-// are not sources.
-func candidates(w *world.View, s *world.EgressService, service *world.Service, f world.Family) (
+// candidateSources are the ingress IPs of a family that can be an EgressService's source, whatever others ask for: the
+// one that it has, if it can keep that, else all. So it keeps nobody from those beside. It also says why other
+// addresses are not sources.
+func candidateSources(w *world.View, s *world.EgressService, service *world.Service, f world.Family) (
 	out []netip.Addr, taken []string) {
 	for _, ip := range f.OfAddrs(service.LoadBalancerIPs) {
-		switch why := conflict(w, s, ip); {
+		switch why := sourceConflict(w, s, ip); {
 		case isInside(w.Config, ip):
 		case why != "":
 			taken = append(taken, why)
@@ -26,10 +26,10 @@ func candidates(w *world.View, s *world.EgressService, service *world.Service, f
 	return out, taken
 }
 
-// conflict says why an ingress IP is no source of an EgressService, whatever others ask for; "": it can be. A node's
-// word takes none from one that has it. An address of a host that is not its node's own is no conflict: some load
-// balancers put the ingress IP on a link of the host that they announce it from (kube-vip, keepalived).
-func conflict(w *world.View, s *world.EgressService, ip netip.Addr) string {
+// sourceConflict says why an ingress IP is no source of an EgressService, whatever others ask for; "": it can be. A
+// node's word takes none from one that has it. An address of a host that is not its node's own is no conflict: some
+// load balancers put the ingress IP on a link of the host that they announce it from (kube-vip, keepalived).
+func sourceConflict(w *world.View, s *world.EgressService, ip netip.Addr) string {
 	if by := w.PlacedBy(ip); len(by) > 0 {
 		return ip.String() + " is an address of EgressIP " + by[0] + ": take it out of that, or have the load " +
 			"balancer give the Service another one"
@@ -60,17 +60,17 @@ func onHost(w *world.View, ip netip.Addr) string {
 	return text
 }
 
-// choose chooses the source addresses: in each family the one that it has, if the Service still has it, else the first,
-// of those that are nobody else's, and that no node translates to for anybody else any more. One address is the source
-// of one EgressService: with two hosts that translate to it, answers come to the one that a load balancer announces it
-// on. Nor do two share it that have the same host now: each is elected by itself, by its own selector and its Service's
-// endpoints, and whether one is served would follow from where the other goes.
-func (f *facts) choose(w *world.View, s *world.EgressService, service *world.Service, by owners) {
+// chooseSources chooses the source addresses: in each family the one that it has, if the Service still has it, else the
+// first, of those that are nobody else's, and that no node translates to for anybody else any more. One address is the
+// source of one EgressService: with two hosts that translate to it, answers come to the one that a load balancer
+// announces it on. Nor do two share it that have the same host now: each is elected by itself, by its own selector and
+// its Service's endpoints, and whether one is served would follow from where the other goes.
+func (f *facts) chooseSources(w *world.View, s *world.EgressService, service *world.Service, by owners) {
 	for _, family := range w.Config.Families() {
-		ips, taken := candidates(w, s, service, family)
+		ips, taken := candidateSources(w, s, service, family)
 		waits := false
 		free := slices.DeleteFunc(ips, func(ip netip.Addr) bool {
-			why, standing := elsewhere(s, ip, by)
+			why, standing := heldElsewhere(s, ip, by)
 			if why != "" {
 				taken = append(taken, why)
 			}
@@ -87,12 +87,12 @@ func (f *facts) choose(w *world.View, s *world.EgressService, service *world.Ser
 			f.doubts = append(f.doubts, text+", too: unless the load balancer has put it there, take it from that host")
 		}
 	}
-	f.spare = f.beside(w.Config, service)
+	f.spare = f.unusedIngressIPs(w.Config, service)
 }
 
-// elsewhere says why an address is not free for an EgressService, "" if it is; and whether it is before long, for a
+// heldElsewhere says why an address is not free for an EgressService, "" if it is; and whether it is before long, for a
 // node stands by it still.
-func elsewhere(s *world.EgressService, ip netip.Addr, by owners) (why string, standing bool) {
+func heldElsewhere(s *world.EgressService, ip netip.Addr, by owners) (why string, standing bool) {
 	if owner := by.of(ip); owner != s.Key() {
 		return ip.String() + " is the source of EgressService " + owner + ", whose Service has it, too: have the " +
 			"load balancer give one of the Services another address", false
@@ -104,8 +104,8 @@ func elsewhere(s *world.EgressService, ip netip.Addr, by owners) (why string, st
 	return why, why != ""
 }
 
-// beside are the ingress IPs that are not used, if any is.
-func (f *facts) beside(c *world.Config, service *world.Service) []netip.Addr {
+// unusedIngressIPs are the ingress IPs that are not used, if any is.
+func (f *facts) unusedIngressIPs(c *world.Config, service *world.Service) []netip.Addr {
 	return slices.DeleteFunc(slices.Clone(service.LoadBalancerIPs), func(ip netip.Addr) bool {
 		return isInside(c, ip) || slices.Contains(f.sources, ip)
 	})

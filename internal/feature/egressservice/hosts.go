@@ -31,47 +31,47 @@ func (Hosts) Compile(w *world.View, key string, out *plan.Rows) {
 	}
 	by := networkOf(w, s)
 	if s.Host == w.Self {
-		by.tell(w, s, out)
+		by.reportProblems(w, s, out)
 	}
 	for _, f := range w.Config.Families() {
 		k := kernel{egress.Host{Family: f, Out: out}, w, s, by}
 		all, duties := s.Host == world.HostAll && w.EgressServiceActive(key, f), holder.Duties(w, key, f)
 		if all {
-			k.mark()
-			k.route()
-			k.replies()
-			k.hide()
+			k.addMarkRules()
+			k.addRouteRules()
+			k.addReplyMarks()
+			k.dropPodSources()
 			continue
 		}
 		for _, d := range duties {
 			egress.ToHost(n, f, remotePods(s, f), plan.PriorityEgressService, "", out)
-			k.mark()
-			k.route()
-			k.replies()
-			k.translate(d.IP)
+			k.addMarkRules()
+			k.addRouteRules()
+			k.addReplyMarks()
+			k.addTranslation(d.IP)
 			egress.Forward(w, egressOf(s, d.IP), h.UplinkMAC, out)
 			plan.Add(&out.Translated, egressOf(s, d.IP), s.Since(world.Assignment{Node: w.Self, IP: d.IP}))
 		}
 	}
 }
 
-// translate gives what pods begin the address, and drops what has another source all the same: a connection keeps the
-// source that it began with.
-func (k kernel) translate(ip netip.Addr) {
-	c := k.chain(chainTranslate, plan.NFTChainSpec{Type: "nat", Hook: "postrouting", Priority: "98"})
+// addTranslation gives what pods begin the address, and drops what has another source all the same: a connection keeps
+// the source that it began with.
+func (k kernel) addTranslation(ip netip.Addr) {
+	c := k.addChain(chainTranslate, plan.NFTChainSpec{Type: "nat", Hook: "postrouting", Priority: "98"})
 	dev := plan.DefaultNames().ManagementPort()
-	k.AddRule(c, k.name(), "oifname != %q meta mark %#x %s saddr @%s snat %s to %s", dev, k.by.mark, k.IP(),
+	k.AddRule(c, k.rowName(), "oifname != %q meta mark %#x %s saddr @%s snat %s to %s", dev, k.by.mark, k.IP(),
 		hostPods(k.s, k.Family), k.IP(), ip)
-	guard := k.chain(LeakChain, plan.NFTChainSpec{Type: "filter", Hook: "postrouting", Priority: "102"})
-	k.AddRule(guard, k.name(), "oifname != %q ct direction original meta mark %#x ct original %s saddr @%s "+
+	guard := k.addChain(LeakChain, plan.NFTChainSpec{Type: "filter", Hook: "postrouting", Priority: "102"})
+	k.AddRule(guard, k.rowName(), "oifname != %q ct direction original meta mark %#x ct original %s saddr @%s "+
 		"%s saddr != %s counter drop", dev, k.by.mark, k.IP(), hostPods(k.s, k.Family), k.IP(), ip)
 }
 
-// hide drops what would leave through the network with a pod's own address: packets of other nodes' pods, which are led
-// here as long as their nodes know of a host. The sets have those of them until old rows are removed. The rules are a
-// table's, as those that route are: no name in them has to fit beside the subnet.
-func (k kernel) hide() {
-	guard := k.chain(LeakChain, plan.NFTChainSpec{Type: "filter", Hook: "postrouting", Priority: "102"})
+// dropPodSources drops what would leave through the network with a pod's own address: packets of other nodes' pods,
+// which are led here as long as their nodes know of a host. The sets have those of them until old rows are removed. The
+// rules are a table's, as those that route are: no name in them has to fit beside the subnet.
+func (k kernel) dropPodSources() {
+	guard := k.addChain(LeakChain, plan.NFTChainSpec{Type: "filter", Hook: "postrouting", Priority: "102"})
 	for _, p := range k.w.Config.Cluster(k.Family) {
 		k.AddRule(guard, fmt.Sprintf("untranslated %#x %s", k.by.mark, p), "oifname != %q ct direction original "+
 			"meta mark %#x %s saddr %s counter drop", plan.DefaultNames().ManagementPort(), k.by.mark, k.IP(), p)

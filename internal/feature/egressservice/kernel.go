@@ -27,27 +27,29 @@ type kernel struct {
 	by network
 }
 
-// mark gives what pods begin by the management port their mark, which their connections keep, but not what goes to
-// nodes, pods and Services. A connection that has another mark is of a former EgressService or table, or of none: it is
-// not marked, and dropped as what has no mark (gateway.Firewall, egress.DropOnHost) until conntrack has ended it. That
-// includes datagrams that nobody answers, each of which is new to conntrack: with a mark their connection is known.
-func (k kernel) mark() {
-	c, f := k.chain(chainMark, plan.NFTChainSpec{Type: "filter", Hook: "prerouting", Priority: "-149"}), k.Family
+// addMarkRules gives what pods begin by the management port their mark, which their connections keep, but not what goes
+// to nodes, pods and Services. A connection that has another mark is of a former EgressService or table, or of none: it
+// is not marked, and dropped as what has no mark (gateway.Firewall, egress.DropOnHost) until conntrack has ended it.
+// That includes datagrams that nobody answers, each of which is new to conntrack: with a mark their connection is
+// known.
+func (k kernel) addMarkRules() {
+	c, f := k.addChain(chainMark, plan.NFTChainSpec{Type: "filter", Hook: "prerouting", Priority: "-149"}), k.Family
 	pods := hostPods(k.s, f)
 	k.AddSet(egress.HostNodeIPs(f))
 	k.AddSet(pods)
 	outside := fmt.Sprintf("iifname %q ct direction original %s saddr @%s %s daddr != @%s%s",
 		plan.DefaultNames().ManagementPort(), k.IP(), pods, k.IP(), egress.HostNodeIPs(f),
-		egress.NotTo(f, slices.Concat(k.w.Config.Cluster(f), k.services())))
-	k.AddRule(c, k.name()+" new", "%s ct state new ct mark 0x0 meta mark set %#x ct mark set meta mark", outside,
+		egress.NotTo(f, slices.Concat(k.w.Config.Cluster(f), k.serviceSubnets())))
+	k.AddRule(c, k.rowName()+" new", "%s ct state new ct mark 0x0 meta mark set %#x ct mark set meta mark", outside,
 		k.by.mark)
-	k.AddRule(c, k.name()+" known", "%s ct mark %#x meta mark set %#x", outside, k.by.mark, k.by.mark)
+	k.AddRule(c, k.rowName()+" known", "%s ct mark %#x meta mark set %#x", outside, k.by.mark, k.by.mark)
 }
 
-// route sends marked packets by the table; the kernel goes on to the main table with what that has no route to, as it
-// does with the seed's rules. Rules are a table's, not a pod's. `from` the cluster's ranges: packets from outside carry
-// the mark too, so that the check of their source uses the table, and must find pods and Services by the main one.
-func (k kernel) route() {
+// addRouteRules sends marked packets by the table; the kernel goes on to the main table with what that has no route to,
+// as it does with the seed's rules. Rules are a table's, not a pod's. `from` the cluster's ranges: packets from outside
+// carry the mark too, so that the check of their source uses the table, and must find pods and Services by the main
+// one.
+func (k kernel) addRouteRules() {
 	if k.by.table.ID == 0 {
 		return
 	}
@@ -55,7 +57,7 @@ func (k kernel) route() {
 		r.Mark = k.by.mark
 		k.RouteBy(r)
 	}
-	inside := slices.Concat(k.w.Config.Cluster(k.Family), k.services())
+	inside := slices.Concat(k.w.Config.Cluster(k.Family), k.serviceSubnets())
 	for _, p := range append(inside, world.Single(k.w.Config.LocalOnly(k.Family))) {
 		rule(plan.Rule{Priority: plan.RuleNetwork.Priority(), Table: int(k.by.table.ID), Src: p})
 		if k.by.table.VRF { // the VRF's own rule would look for the pod in the VRF's table
@@ -65,21 +67,22 @@ func (k kernel) route() {
 	k.CheckByMark()
 }
 
-// replies gives the mark of the table to what answers pods' connections, and to connections from outside to the
+// addReplyMarks gives the mark of the table to what answers pods' connections, and to connections from outside to the
 // Service, in both directions: its addresses and ports are told by what the connection asked for, whatever it was
 // translated to.
-func (k kernel) replies() {
+func (k kernel) addReplyMarks() {
 	if k.by.table.ID == 0 {
 		return
 	}
-	c := k.chain(chainMark, plan.NFTChainSpec{Type: "filter", Hook: "prerouting", Priority: "-149"})
+	c := k.addChain(chainMark, plan.NFTChainSpec{Type: "filter", Hook: "prerouting", Priority: "-149"})
 	dev := plan.DefaultNames().ManagementPort()
 	k.AddRule(c, fmt.Sprintf("reply %#x", k.by.mark), "iifname != %q ct direction reply ct mark %#x meta mark set ct mark",
 		dev, k.by.mark)
 	asked, answer := k.atFrontends()
-	k.AddRule(c, k.name()+" asked", "iifname != %q ct direction original %s meta mark set %#x", dev, asked, k.by.mark)
+	k.AddRule(c, k.rowName()+" asked", "iifname != %q ct direction original %s meta mark set %#x", dev, asked,
+		k.by.mark)
 	for name, from := range k.fromPods() {
-		k.AddRule(c, k.name()+" answer"+name, "%s ct direction reply %s meta mark set %#x", from, answer, k.by.mark)
+		k.AddRule(c, k.rowName()+" answer"+name, "%s ct direction reply %s meta mark set %#x", from, answer, k.by.mark)
 	}
 }
 
@@ -101,7 +104,7 @@ func (k kernel) atFrontends() (asked, answer string) {
 	set := "egressservice/" + egress.Short(k.s.Key()) + "/frontends." + k.Family.String()
 	plan.Add(&k.Out.NFTSets, plan.NFTSet{Name: set}, plan.NFTSetSpec{
 		Key: egress.AddrType(k.Family) + " . inet_proto . inet_service"})
-	for _, f := range k.frontends() {
+	for _, f := range k.outsideFrontends() {
 		key := fmt.Sprintf("%s . %s . %d", f.IP, f.Protocol, f.Port)
 		plan.Add(&k.Out.NFTElems, plan.NFTElem{Set: set, Key: key}, "")
 	}
@@ -112,8 +115,8 @@ func (k kernel) atFrontends() (asked, answer string) {
 			nodes, k.IP(), set)
 }
 
-// frontends are the addresses and ports of the Service at which it is reached from outside.
-func (k kernel) frontends() []world.Frontend {
+// outsideFrontends are the addresses and ports of the Service at which it is reached from outside.
+func (k kernel) outsideFrontends() []world.Frontend {
 	service := k.w.Service(k.s.Key())
 	if service == nil {
 		return nil
@@ -134,15 +137,15 @@ func (k kernel) frontends() []world.Frontend {
 	return out
 }
 
-func (k kernel) services() []netip.Prefix {
+func (k kernel) serviceSubnets() []netip.Prefix {
 	return slices.DeleteFunc(slices.Clone(k.w.Config.ServiceSubnets), func(p netip.Prefix) bool {
 		return world.FamilyOf(p.Addr()) != k.Family
 	})
 }
 
-func (k kernel) name() string { return egress.Short(k.s.Key()) + " " + k.Family.String() }
+func (k kernel) rowName() string { return egress.Short(k.s.Key()) + " " + k.Family.String() }
 
-func (k kernel) chain(name string, spec plan.NFTChainSpec) plan.NFTChain {
+func (k kernel) addChain(name string, spec plan.NFTChainSpec) plan.NFTChain {
 	c := plan.NFTChain{Family: "inet", Name: name}
 	plan.Add(&k.Out.NFTChains, c, spec)
 	return c

@@ -54,20 +54,20 @@ func tableOf(h *world.Host, t world.RoutingTable) (table world.HostTable, lacks 
 	return world.HostTable{}, lacks
 }
 
-// leads says whether the table has any route of a family, or refuses all that it has no route to.
-func (n network) leads(f world.Family) bool {
+// leadsFamily says whether the table has any route of a family, or refuses all that it has no route to.
+func (n network) leadsFamily(f world.Family) bool {
 	return n.lacks == "" && !n.denied && (n.table.ID == 0 || n.table.Routes[f] || n.table.Refuses[f])
 }
 
-// tell says what is the matter with the table, if anything. With the Service's address packets are right whichever way
-// they leave; a table that leads some of them nowhere is then one that was meant so.
-func (n network) tell(w *world.View, s *world.EgressService, out *plan.Rows) {
+// reportProblems says what is the matter with the table, if anything. With the Service's address packets are right
+// whichever way they leave; a table that leads some of them nowhere is then one that was meant so.
+func (n network) reportProblems(w *world.View, s *world.EgressService, out *plan.Rows) {
 	problem := func(reason, format string, args ...any) {
 		p := plan.Problem{Object: refTo(s), Reason: reason, Message: fmt.Sprintf(format, args...)}
 		plan.Add(&out.Problems, p, plan.None{})
 	}
 	if n.lacks != "" {
-		problem(world.ReasonUnknownNetwork, "%s; until then %s", n.lacks, n.instead(s, false))
+		problem(world.ReasonUnknownNetwork, "%s; until then %s", n.lacks, n.describeUnrouted(s, false))
 	}
 	for _, f := range w.Config.Families() {
 		switch {
@@ -78,13 +78,13 @@ func (n network) tell(w *world.View, s *world.EgressService, out *plan.Rows) {
 		case s.Host == world.HostAll || !n.table.Routes[f]:
 			problem(world.ReasonNoDefaultRoute, "routing table %s has no default route here for IP%s: to where it has "+
 				"no route, %s; add a route, or a default route of type unreachable to have that dropped", s.Table, f,
-				n.instead(s, n.leads(f)))
+				n.describeUnrouted(s, n.leadsFamily(f)))
 		}
 	}
 }
 
-// instead says what becomes of packets that the table does not lead anywhere. leads: it leads others.
-func (n network) instead(s *world.EgressService, leads bool) string {
+// describeUnrouted says what becomes of packets that the table does not lead anywhere. leads: it leads others.
+func (n network) describeUnrouted(s *world.EgressService, leads bool) string {
 	switch {
 	case s.Host != world.HostAll:
 		return "pods leave by the host's own routing, with the Service's address"

@@ -13,8 +13,8 @@ type thing struct {
 	ip    netip.Addr
 }
 
-// has says whether an EgressService has a thing by its status.
-func has(s *world.EgressService, t thing) bool {
+// hasByStatus says whether an EgressService has a thing by its status.
+func hasByStatus(s *world.EgressService, t thing) bool {
 	if t.label != "" {
 		return isHosted(s)
 	}
@@ -23,12 +23,12 @@ func has(s *world.EgressService, t thing) bool {
 
 func isHosted(s *world.EgressService) bool { return len(s.Items) > 0 }
 
-// asks are the things that an EgressService needs: its label, and one of the addresses of each family. One that cannot
-// be served as it is written, whatever others leave to it, asks for nothing and keeps nothing from them: it cannot be
-// read, its namespace has too many older ones, its Service is not one for a load balancer or has no address that could
-// be a source, its label is too long, or nodeSelector and the Service's
-// policy leave it no node. That a node is not well is no reason: another one would take its things for a moment's sake.
-func asks(w *world.View, key string) (out []thing) {
+// requestedThings are the things that an EgressService needs: its label, and one of the addresses of each family. One
+// that cannot be served as it is written, whatever others leave to it, asks for nothing and keeps nothing from them: it
+// cannot be read, its namespace has too many older ones, its Service is not one for a load balancer or has no address
+// that could be a source, its label is too long, or nodeSelector and the Service's policy leave it no node. That a node
+// is not well is no reason: another one would take its things for a moment's sake.
+func requestedThings(w *world.View, key string) (out []thing) {
 	s := w.EgressService(key)
 	if s == nil || s.SourceIPBy != world.SourceLoadBalancerIP || !w.EgressServiceServed(key) {
 		return nil
@@ -39,7 +39,7 @@ func asks(w *world.View, key string) (out []thing) {
 		return nil
 	}
 	for _, f := range families {
-		ips, _ := candidates(w, s, service, f)
+		ips, _ := candidateSources(w, s, service, f)
 		for _, ip := range ips {
 			out = append(out, thing{ip: ip})
 		}
@@ -55,7 +55,7 @@ func hasNode(w *world.View, s *world.EgressService, service *world.Service) bool
 	local := localOf(w.Config, service)
 	return s.Nodes.Problem == "" && slices.ContainsFunc(w.Nodes(), func(name string) bool {
 		n := w.Node(name)
-		return n != nil && mismatch(s, local, n) == ""
+		return n != nil && mismatchReason(s, local, n) == ""
 	})
 }
 
@@ -72,12 +72,12 @@ func newSharing() *sharing {
 	return &sharing{of: map[thing]map[string]struct{}{}, by: map[string][]thing{}, gets: map[string]bool{}}
 }
 
-// round begins a round of decisions, of which all are from the same statuses.
-func (x *sharing) round() { clear(x.gets) }
+// beginRound begins a round of decisions, of which all are from the same statuses.
+func (x *sharing) beginRound() { clear(x.gets) }
 
-// follow notes the resources that an EgressService asks for now, and returns all that ask for any of these, or of those
-// that it asked for before.
-func (x *sharing) follow(key string, asks []thing) (others []string) {
+// followRequests notes the resources that an EgressService asks for now, and returns all that ask for any of these, or
+// of those that it asked for before.
+func (x *sharing) followRequests(key string, asks []thing) (others []string) {
 	for _, t := range x.by[key] {
 		if delete(x.of[t], key); len(x.of[t]) == 0 {
 			delete(x.of, t)
@@ -100,39 +100,39 @@ func (x *sharing) follow(key string, asks []thing) (others []string) {
 	return others
 }
 
-// owner is the EgressService that has a thing, of one and all that ask for it: the one that has it by its status, else
-// the first by age that gets all it needs. So nothing changes hands because an older one comes, or is well again. One
-// that asks for nothing has its own reason not to be served.
-func (x *sharing) owner(w *world.World, s *world.EgressService, t thing) string {
+// ownerOf is the EgressService that has a thing, of one and all that ask for it: the one that has it by its status,
+// else the first by age that gets all it needs. So nothing changes hands because an older one comes, or is well again.
+// One that asks for nothing has its own reason not to be served.
+func (x *sharing) ownerOf(w *world.World, s *world.EgressService, t thing) string {
 	owner := s
 	for key := range x.of[t] {
 		o := w.EgressService(key)
 		if o == nil || len(x.by[s.Key()]) == 0 {
 			continue
 		}
-		if x.precedes(w, o, owner, t) {
+		if x.takesPrecedence(w, o, owner, t) {
 			owner = o
 		}
 	}
 	return owner.Key()
 }
 
-// precedes says whether a thing is one's before it is another's. An older one is asked first what it gets itself, which
-// depends on still older ones alone.
-func (x *sharing) precedes(w *world.World, o, before *world.EgressService, t thing) bool {
-	if has(o, t) != has(before, t) {
-		return has(o, t)
+// takesPrecedence says whether a thing is one's before it is another's. An older one is asked first what it gets
+// itself, which depends on still older ones alone.
+func (x *sharing) takesPrecedence(w *world.World, o, before *world.EgressService, t thing) bool {
+	if hasByStatus(o, t) != hasByStatus(before, t) {
+		return hasByStatus(o, t)
 	}
-	return o.ByAge(before) < 0 && (isHosted(o) || x.served(w, o))
+	return o.ByAge(before) < 0 && (isHosted(o) || x.canBeServed(w, o))
 }
 
-// served says whether one without a host gets its label and an address.
-func (x *sharing) served(w *world.World, o *world.EgressService) bool {
+// canBeServed says whether one without a host gets its label and an address.
+func (x *sharing) canBeServed(w *world.World, o *world.EgressService) bool {
 	key := o.Key()
 	if gets, known := x.gets[key]; known {
 		return gets
 	}
-	gets := func(t thing) bool { return x.owner(w, o, t) == key }
+	gets := func(t thing) bool { return x.ownerOf(w, o, t) == key }
 	x.gets[key] = gets(thing{label: labelOf(o)}) &&
 		slices.ContainsFunc(x.by[key], func(t thing) bool { return t.label == "" && gets(t) })
 	return x.gets[key]

@@ -20,20 +20,20 @@ type steering struct {
 	ahead  plan.Ahead       // that node does not say yet that it holds the address
 }
 
-// steer reroutes to the host that is ready, and drops while the EgressService binds and none is; or then, for up to a
-// second, reroutes to the one that is about to be: a host that gets another address need not stop, and what comes to
+// steerPods reroutes to the host that is ready, and drops while the EgressService binds and none is; or then, for up to
+// a second, reroutes to the one that is about to be: a host that gets another address need not stop, and what comes to
 // any other before it translates is dropped there (holder.Promised). With HostAll that is this very node. A gap in its
 // routing table is a problem of the EgressService, where it has pods: these leave by the host's own routing, or not at
 // all where the EgressService asks for that.
-func steer(w *world.View, s *world.EgressService, f world.Family, out *plan.Rows) steering {
+func steerPods(w *world.View, s *world.EgressService, f world.Family, out *plan.Rows) steering {
 	dropped := steering{}
 	if w.EgressServiceBinds(s.Key(), f) {
 		dropped.action = "drop"
 	}
 	if s.Host == world.HostAll {
 		by := networkOf(w, s)
-		by.tell(w, s, out)
-		if hop, has := egress.Management(w.Node(w.Self), f); has && (by.leads(f) || !s.DropWhenUnassigned) {
+		by.reportProblems(w, s, out)
+		if hop, has := egress.Management(w.Node(w.Self), f); has && (by.leadsFamily(f) || !s.DropWhenUnassigned) {
 			return steering{action: "reroute", hop: hop, to: world.Assignment{Node: w.Self, IP: f.Unspecified()}}
 		}
 		return dropped
@@ -52,8 +52,8 @@ func steer(w *world.View, s *world.EgressService, f world.Family, out *plan.Rows
 	return dropped
 }
 
-// nodes are those that packets are led to.
-func (t steering) nodes() []string {
+// nextHopNodes are those that packets are led to.
+func (t steering) nextHopNodes() []string {
 	if t.to.Node == "" {
 		return nil
 	}
@@ -87,8 +87,8 @@ func nextHop(w *world.View, node string, f world.Family) (netip.Addr, bool) {
 	return w.Config.Transit(n.ID, f).Addr(), true
 }
 
-// claim adds the policy of the pods of a set.
-func (t steering) claim(s *world.EgressService, f world.Family, pods string, out *plan.Rows) {
+// addPolicy adds the policy of the pods of a set.
+func (t steering) addPolicy(s *world.EgressService, f world.Family, pods string, out *plan.Rows) {
 	var hops []string
 	if t.action == "reroute" {
 		hops = []string{t.hop.String()}
@@ -115,12 +115,12 @@ func Waiting(w *world.View, key string) ref.Object {
 		return ref.Object{}
 	}
 	for _, f := range w.Config.Families() {
-		s := serving(w, p, f)
+		s := servingFor(w, p, f)
 		if s == nil {
 			continue
 		}
-		to := steer(w, s, f, &plan.Rows{})
-		waits := func(ip netip.Addr) bool { return egress.Waits(w, refTo(s), ip, to.nodes()) }
+		to := steerPods(w, s, f, &plan.Rows{})
+		waits := func(ip netip.Addr) bool { return egress.Waits(w, refTo(s), ip, to.nextHopNodes()) }
 		ips := f.OfAddrs(egress.Addresses(w, p, ref.DefaultNetwork))
 		if to.action != "reroute" || bool(to.ahead) || slices.ContainsFunc(ips, waits) {
 			return refTo(s)

@@ -45,10 +45,10 @@ func newConfig(mode, family string) (*world.Config, error) {
 	return c, nil
 }
 
-// remember keeps every node's plan, for diff.
-func (c *cluster) remember() error {
+// rememberPlans keeps every node's plan, for diff.
+func (c *cluster) rememberPlans() error {
 	for _, v := range c.views {
-		p, err := v.plan()
+		p, err := v.compilePlan()
 		if err != nil {
 			return err
 		}
@@ -57,21 +57,21 @@ func (c *cluster) remember() error {
 	return nil
 }
 
-func (c *cluster) put(o object) {
+func (c *cluster) putObject(o object) {
 	i := idOf(o)
 	c.objects[i] = o
 	if i.kind == "Node" && c.views[i.key] == nil {
 		v := newView(i.key, c.config)
 		for i, o := range c.objects {
-			v.see(i, o, c.objects)
+			v.takeObject(i, o, c.objects)
 		}
 		c.views[i.key] = v
 	}
-	c.tell(i)
+	c.tellViews(i)
 }
 
-// remove deletes an object; a node's agent goes with its Node.
-func (c *cluster) remove(i id) error {
+// removeObject deletes an object; a node's agent goes with its Node.
+func (c *cluster) removeObject(i id) error {
 	if c.objects[i] == nil {
 		return fmt.Errorf("no %s %s", i.kind, i.key)
 	}
@@ -79,26 +79,26 @@ func (c *cluster) remove(i id) error {
 	if i.kind == "Node" {
 		delete(c.views, i.key)
 	}
-	c.tell(i)
+	c.tellViews(i)
 	return nil
 }
 
-func (c *cluster) tell(i id) {
+func (c *cluster) tellViews(i id) {
 	for _, v := range c.views {
-		v.see(i, c.objects[i], c.objects)
+		v.takeObject(i, c.objects[i], c.objects)
 	}
 }
 
-// controller is the world as egret-controller has it.
-func (c *cluster) controller() *world.World {
+// controllerWorld is the world as egret-controller has it.
+func (c *cluster) controllerWorld() *world.World {
 	w := world.New("", c.config)
 	for i, o := range c.objects {
-		touches(w, i, o, c.objects)
+		applyObject(w, i, o, c.objects)
 	}
 	return w
 }
 
-func (c *cluster) read(name string) ([]byte, error) {
+func (c *cluster) readFile(name string) ([]byte, error) {
 	for _, f := range c.files {
 		if f.Name == name {
 			return f.Data, nil
@@ -107,11 +107,11 @@ func (c *cluster) read(name string) ([]byte, error) {
 	return shared.ReadFile("objects/" + name)
 }
 
-// network is all nodes' plans, read for walking: a row that the tracer does not know is an error.
-func (c *cluster) network() (*trace.Cluster, error) {
+// readPlans is all nodes' plans, read for walking: a row that the tracer does not know is an error.
+func (c *cluster) readPlans() (*trace.Cluster, error) {
 	n := trace.Network{}
 	for name, v := range c.views {
-		p, err := v.plan()
+		p, err := v.compilePlan()
 		if err != nil {
 			return nil, err
 		}
@@ -129,10 +129,10 @@ func (c *cluster) network() (*trace.Cluster, error) {
 	return net, nil
 }
 
-func (c *cluster) nodes() []string { return slices.Sorted(maps.Keys(c.views)) }
+func (c *cluster) nodeNames() []string { return slices.Sorted(maps.Keys(c.views)) }
 
-// lines joins lines, each with its end.
-func lines(l []string) string {
+// joinLines joins lines, each with its end.
+func joinLines(l []string) string {
 	if len(l) == 0 {
 		return ""
 	}

@@ -21,27 +21,28 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// run is one command's output; an error is output too, so that scripts can expect it.
-func (c *cluster) run(words []string) string {
+// runCommand is one command's output; an error is output too, so that scripts can expect it.
+func (c *cluster) runCommand(words []string) string {
 	if len(words) == 0 {
 		return ""
 	}
-	out, err := c.command(words[0], words[1:])
+	out, err := c.dispatchCommand(words[0], words[1:])
 	if err != nil {
 		return out + "error: " + err.Error() + "\n"
 	}
 	return out
 }
 
-func (c *cluster) command(name string, args []string) (string, error) {
+func (c *cluster) dispatchCommand(name string, args []string) (string, error) {
 	if name != "cluster" && c.config == nil {
 		return "", fmt.Errorf("begin with: cluster shared|local ipv4|ipv6|dual")
 	}
-	queries := map[string]func([]string) (string, error){"plan": c.plan, "diff": c.diff, "packet": c.packet,
-		"walk": c.walk, "explain": c.explain}
+	queries := map[string]func([]string) (string, error){"plan": c.showPlan, "diff": c.diffPlan, "packet": c.showPacket,
+		"walk": c.showWalk, "explain": c.explainPacket}
 	changes := map[string]func([]string) (string, error){
-		"cluster": c.begin, "apply": c.apply, "delete": c.del, "label": c.label, "assign": c.assign, "report": c.report,
-		"overdue": c.overdue, "cleared": c.cleared, "former": c.former,
+		"cluster": c.beginCluster, "apply": c.applyFile, "delete": c.deleteObject, "label": c.labelObject,
+		"assign": c.runController, "report": c.reportNodes,
+		"overdue": c.makeOverdue, "cleared": c.setCleared, "former": c.setFormer,
 	}
 	least := map[string]int{"cluster": 2, "apply": 1, "delete": 2, "label": 3, "plan": 1, "diff": 1, "packet": 2,
 		"walk": 2, "explain": 2, "overdue": 1, "cleared": 3, "former": 4}
@@ -55,27 +56,27 @@ func (c *cluster) command(name string, args []string) (string, error) {
 	if f == nil {
 		return "", fmt.Errorf("no command %s", name)
 	}
-	if err := c.remember(); err != nil {
+	if err := c.rememberPlans(); err != nil {
 		return "", err
 	}
 	return f(args)
 }
 
-func (c *cluster) begin(args []string) (string, error) {
+func (c *cluster) beginCluster(args []string) (string, error) {
 	config, err := newConfig(args[0], args[1])
 	c.config, c.objects, c.views = config, map[id]object{}, map[string]*view{}
 	return "", err
 }
 
-func (c *cluster) apply(args []string) (string, error) {
-	text, err := c.read(args[0])
+func (c *cluster) applyFile(args []string) (string, error) {
+	text, err := c.readFile(args[0])
 	if err != nil {
 		return "", err
 	}
-	objects, err := decode(text)
+	objects, err := decodeObjects(text)
 	for _, o := range objects {
 		c.keepStatus(o)
-		c.put(o)
+		c.putObject(o)
 	}
 	return "", err
 }
@@ -89,9 +90,11 @@ func (c *cluster) keepStatus(o object) {
 	}
 }
 
-func (c *cluster) del(args []string) (string, error) { return "", c.remove(id{args[0], args[1]}) }
+func (c *cluster) deleteObject(args []string) (string, error) {
+	return "", c.removeObject(id{args[0], args[1]})
+}
 
-func (c *cluster) label(args []string) (string, error) {
+func (c *cluster) labelObject(args []string) (string, error) {
 	old := c.objects[id{args[0], args[1]}]
 	if old == nil {
 		return "", fmt.Errorf("no %s %s", args[0], args[1])
@@ -110,13 +113,13 @@ func (c *cluster) label(args []string) (string, error) {
 		}
 	}
 	o.SetLabels(labels)
-	c.put(o)
+	c.putObject(o)
 	return "", nil
 }
 
-// assign is one decision of the controller, written, some time after the last: "assign 4s".
-func (c *cluster) assign(args []string) (string, error) {
-	w := c.controller()
+// runController is one decision of the controller, written, some time after the last: "assign 4s".
+func (c *cluster) runController(args []string) (string, error) {
+	w := c.controllerWorld()
 	for _, after := range args {
 		d, err := time.ParseDuration(after)
 		if err != nil {
@@ -143,10 +146,10 @@ func (c *cluster) assign(args []string) (string, error) {
 		e.Conditions = slices.DeleteFunc(conditions[name], goes)
 		o := c.objects[id{"EgressIP", name}].DeepCopyObject().(*v1.EgressIP)
 		o.Status = kube.EgressIPStatus(&e)
-		c.put(o)
+		c.putObject(o)
 		said = append(said, worthSaying(&e)...)
 	}
-	return lines(said), nil
+	return joinLines(said), nil
 }
 
 // worthSaying leaves out that nothing is substituted and nobody stands by, which is so of nearly all.
@@ -163,9 +166,9 @@ func worthSaying(e *world.EgressIP) []string {
 	return said
 }
 
-func (c *cluster) report(names []string) (string, error) {
+func (c *cluster) reportNodes(names []string) (string, error) {
 	if len(names) == 0 {
-		names = c.nodes()
+		names = c.nodeNames()
 	}
 	var said []string
 	for _, name := range names {
@@ -173,12 +176,12 @@ func (c *cluster) report(names []string) (string, error) {
 		if v == nil {
 			return "", fmt.Errorf("no node %s", name)
 		}
-		p, err := v.plan()
+		p, err := v.compilePlan()
 		if err != nil {
 			return "", err
 		}
-		o := kube.EgressNode(reported(name, v.world.Node(name).BootID, p), "", "", nil)
-		c.put(o)
+		o := kube.EgressNode(reportOf(name, v.world.Node(name).BootID, p), "", "", nil)
+		c.putObject(o)
 		for _, held := range o.Status.Holding {
 			said = append(said, name+" holds "+held.IP+" of "+held.EgressIP)
 		}
@@ -188,16 +191,16 @@ func (c *cluster) report(names []string) (string, error) {
 			}
 		}
 	}
-	return lines(said), nil
+	return joinLines(said), nil
 }
 
-// overdue has a node wait no longer for those that it leads its pods to before they say that they hold an address.
-func (c *cluster) overdue(args []string) (string, error) {
+// makeOverdue has a node wait no longer for those that it leads its pods to before they say that they hold an address.
+func (c *cluster) makeOverdue(args []string) (string, error) {
 	v := c.views[args[0]]
 	if v == nil {
 		return "", fmt.Errorf("no node %s", args[0])
 	}
-	p, err := v.plan()
+	p, err := v.compilePlan()
 	if err != nil {
 		return "", err
 	}
@@ -207,9 +210,9 @@ func (c *cluster) overdue(args []string) (string, error) {
 	return "", nil
 }
 
-// cleared has a node know of another one that it has followed, "yes", or "no", or that it is "late", or "unanswered":
-// late and not followed.
-func (c *cluster) cleared(args []string) (string, error) {
+// setCleared has a node know of another one that it has followed, "yes", or "no", or that it is "late", or
+// "unanswered": late and not followed.
+func (c *cluster) setCleared(args []string) (string, error) {
 	v := c.views[args[0]]
 	if v == nil {
 		return "", fmt.Errorf("no node %s", args[0])
@@ -221,9 +224,9 @@ func (c *cluster) cleared(args []string) (string, error) {
 	return "", nil
 }
 
-// former has a node know that another one may translate an address for an EgressIP, or EgressService, as before; "-"
+// setFormer has a node know that another one may translate an address for an EgressIP, or EgressService, as before; "-"
 // in the place of both ends that.
-func (c *cluster) former(args []string) (string, error) {
+func (c *cluster) setFormer(args []string) (string, error) {
 	v := c.views[args[0]]
 	ip, err := netip.ParseAddr(args[1])
 	if v == nil || err != nil {
@@ -238,9 +241,9 @@ func (c *cluster) former(args []string) (string, error) {
 	return "", nil
 }
 
-// reported is what a node says whose targets have a plan: what it translates to, and the nodes that it leads its own
+// reportOf is what a node says whose targets have a plan: what it translates to, and the nodes that it leads its own
 // pods to and that hold an address.
-func reported(node, boot string, p *plan.State) *world.Holding {
+func reportOf(node, boot string, p *plan.State) *world.Holding {
 	h := &world.Holding{Node: node, BootID: boot, Holds: map[string][]netip.Addr{},
 		Steers: map[string][]world.Assignment{}}
 	for t, since := range p.Translated.Rows() {
@@ -257,43 +260,43 @@ func reported(node, boot string, p *plan.State) *world.Holding {
 	return h
 }
 
-func (c *cluster) plan(args []string) (string, error) {
+func (c *cluster) showPlan(args []string) (string, error) {
 	v := c.views[args[0]]
 	if v == nil {
 		return "", fmt.Errorf("no node %s", args[0])
 	}
-	p, err := v.plan()
+	p, err := v.compilePlan()
 	if err != nil {
 		return "", err
 	}
 	words := args[1:]
 	if len(words) > 0 && strings.HasPrefix(words[0], "feature=") {
-		p = compile.Full(v.world, only(strings.TrimPrefix(words[0], "feature=")))
+		p = compile.Full(v.world, featuresNamed(strings.TrimPrefix(words[0], "feature=")))
 		words = words[1:]
 	}
-	return lines(having(p.Lines(), words)), nil
+	return joinLines(filterByWords(p.Lines(), words)), nil
 }
 
-// only are the features of that name.
-func only(name string) []compile.Feature {
+// featuresNamed are the features of that name.
+func featuresNamed(name string) []compile.Feature {
 	return slices.DeleteFunc(all.Features(), func(f compile.Feature) bool { return f.Name() != name })
 }
 
-func having(l, words []string) []string {
+func filterByWords(l, words []string) []string {
 	return slices.DeleteFunc(l, func(s string) bool {
 		return len(words) > 0 && !slices.ContainsFunc(words, func(w string) bool { return strings.Contains(s, w) })
 	})
 }
 
-func (c *cluster) diff(args []string) (string, error) {
+func (c *cluster) diffPlan(args []string) (string, error) {
 	v := c.views[args[0]]
 	if v == nil {
 		return "", fmt.Errorf("no node %s", args[0])
 	}
-	now, err := v.plan()
+	now, err := v.compilePlan()
 	if err != nil {
 		return "", err
 	}
 	changed := strings.FieldsFunc(plan.DiffText(v.before, now), func(r rune) bool { return r == '\n' })
-	return lines(having(changed, args[1:])), nil
+	return joinLines(filterByWords(changed, args[1:])), nil
 }

@@ -39,8 +39,8 @@ func idOf(o object) id {
 	return id{kind, o.GetNamespace() + "/" + o.GetName()}
 }
 
-// decode reads a YAML file of any number of objects. A field that a kind has not is an error.
-func decode(text []byte) ([]object, error) {
+// decodeObjects reads a YAML file of any number of objects. A field that a kind has not is an error.
+func decodeObjects(text []byte) ([]object, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, discoveryv1.AddToScheme, v1.AddToScheme,
 		egretv1.AddToScheme} {

@@ -16,30 +16,30 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-func (c *cluster) packet(args []string) (string, error) {
-	ends, err := c.send(args)
+func (c *cluster) showPacket(args []string) (string, error) {
+	ends, err := c.sendPacket(args)
 	return trace.Sentences(ends) + "\n", err
 }
 
-// walk prints each end's steps, and where it is.
-func (c *cluster) walk(args []string) (string, error) {
-	ends, err := c.send(args)
+// showWalk prints each end's steps, and where it is.
+func (c *cluster) showWalk(args []string) (string, error) {
+	ends, err := c.sendPacket(args)
 	var said []string
 	slices.SortFunc(ends, func(a, b trace.End) int { return strings.Compare(a.String(), b.String()) })
 	for _, e := range ends {
 		said = append(append(said, e.Steps...), "= "+e.String())
 	}
-	return lines(said), err
+	return joinLines(said), err
 }
 
-func (c *cluster) send(args []string) ([]trace.End, error) {
+func (c *cluster) sendPacket(args []string) ([]trace.End, error) {
 	p, err := parsePacket(args[1])
 	if err != nil {
 		return nil, err
 	}
 	if node, ok := strings.CutPrefix(args[0], "outside@"); ok {
 		p.Unanswered = len(args) > 2 && args[2] == "unanswered"
-		return c.arrive(node, p)
+		return c.arriveAt(node, p)
 	}
 	o, ok := c.objects[id{"Pod", args[0]}].(*corev1.Pod)
 	if !ok {
@@ -53,7 +53,7 @@ func (c *cluster) send(args []string) ([]trace.End, error) {
 	if p.Reply = len(args) > 2 && args[2] == "reply"; p.Reply {
 		p.SrcPort, p.DstPort = p.DstPort, 40000
 	}
-	net, err := c.network()
+	net, err := c.readPlans()
 	if err != nil {
 		return nil, err
 	}
@@ -64,9 +64,9 @@ func (c *cluster) send(args []string) ([]trace.End, error) {
 // likeExplained says that what the API alone knows leads a pod's packet to the same ends as nodes' plans do: once nodes
 // have said that they hold what they should, and where nodes know nothing else that matters.
 func (c *cluster) likeExplained(pod string, p trace.Packet, ends []trace.End) error {
-	w := c.controller()
+	w := c.controllerWorld()
 	a, err := explain.Ask(w, pod, p)
-	if err != nil || p.Reply || len(a.Doubts) > 0 || waits(w) {
+	if err != nil || p.Reply || len(a.Doubts) > 0 || hasOverdue(w) {
 		return err
 	}
 	if api, have := trace.Sentences(a.Ends), trace.Sentences(ends); api != have {
@@ -95,8 +95,9 @@ func hasGiven(w *world.World, e trace.End) string {
 	return ""
 }
 
-// waits says whether a node is to hold an address and does not say that it does: its pods' nodes may wait for that.
-func waits(w *world.World) bool {
+// hasOverdue says whether a node is to hold an address and does not say that it does: its pods' nodes may wait for
+// that.
+func hasOverdue(w *world.World) bool {
 	for _, key := range slices.Concat(w.EgressIPs(), w.EgressServices()) {
 		for _, a := range w.PlacementOf(key).Items {
 			if !w.Holds(a.Node, key, a.IP) {
@@ -107,24 +108,24 @@ func waits(w *world.World) bool {
 	return false
 }
 
-// explain is what kubectl egret explain prints of the same packet.
-func (c *cluster) explain(args []string) (string, error) {
+// explainPacket is what kubectl egret explain prints of the same packet.
+func (c *cluster) explainPacket(args []string) (string, error) {
 	p, err := parsePacket(args[1])
 	if err != nil {
 		return "", err
 	}
-	a, err := explain.Ask(c.controller(), args[0], p)
+	a, err := explain.Ask(c.controllerWorld(), args[0], p)
 	if err != nil {
 		return "", err
 	}
 	return a.Text(), nil
 }
 
-// arrive sends a packet of a client outside to a node, "NODE" or "NODE/LINK".
-func (c *cluster) arrive(at string, p trace.Packet) ([]trace.End, error) {
+// arriveAt sends a packet of a client outside to a node, "NODE" or "NODE/LINK".
+func (c *cluster) arriveAt(at string, p trace.Packet) ([]trace.End, error) {
 	p.Src = [...]netip.Addr{netip.MustParseAddr("172.18.0.100"),
 		netip.MustParseAddr("fc00:f853:ccd:e793::100")}[world.FamilyOf(p.Dst)]
-	net, err := c.network()
+	net, err := c.readPlans()
 	if err != nil {
 		return nil, err
 	}

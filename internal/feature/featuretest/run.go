@@ -32,10 +32,10 @@ func runFile(t *testing.T, file string) (printed []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := parse(string(archive.Comment))
+	s := parseScript(string(archive.Comment))
 	c := &cluster{files: archive.Files}
 	for i := range s {
-		have := c.run(strings.Fields(s[i].command))
+		have := c.runCommand(strings.Fields(s[i].command))
 		if have != s[i].output && !*update {
 			t.Errorf("%s:%d: %s\n--- want\n%s--- have\n%s", file, s[i].line, s[i].command, s[i].output, have)
 		}

@@ -17,7 +17,7 @@ type step struct {
 
 const indent = "    "
 
-func parse(text string) script {
+func parseScript(text string) script {
 	var s script
 	before := ""
 	for i, l := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {

@@ -32,8 +32,8 @@ func newView(node string, c *world.Config) *view {
 	return v
 }
 
-// plan is the node's, compiled wholly; the memo must say the same.
-func (v *view) plan() (*plan.State, error) {
+// compilePlan is the node's, compiled wholly; the memo must say the same.
+func (v *view) compilePlan() (*plan.State, error) {
 	full := compile.Full(v.world, all.Features())
 	if full.Text() != v.memo.State.Text() {
 		return nil, fmt.Errorf("the memo of %s differs from the full compile:\n%s", v.world.Self,
@@ -42,14 +42,14 @@ func (v *view) plan() (*plan.State, error) {
 	return full, nil
 }
 
-// see brings one object into the world, or out of it where it is nil.
-func (v *view) see(i id, o object, all map[id]object) {
-	v.memo.Update(v.world, touches(v.world, i, o, all))
+// takeObject brings one object into the world, or out of it where it is nil.
+func (v *view) takeObject(i id, o object, all map[id]object) {
+	v.memo.Update(v.world, applyObject(v.world, i, o, all))
 }
 
-func touches(w *world.World, i id, o object, all map[id]object) []world.Touch {
+func applyObject(w *world.World, i id, o object, all map[id]object) []world.Touch {
 	if o == nil {
-		return gone(w, i, all)
+		return deleteFromWorld(w, i, all)
 	}
 	switch x := o.(type) {
 	case *corev1.Node:
@@ -72,7 +72,7 @@ func touches(w *world.World, i id, o object, all map[id]object) []world.Touch {
 	return setService(w, i.key, all)
 }
 
-func gone(w *world.World, i id, all map[id]object) []world.Touch {
+func deleteFromWorld(w *world.World, i id, all map[id]object) []world.Touch {
 	switch i.kind {
 	case "Node":
 		return w.DelNode(i.key)
@@ -114,13 +114,13 @@ func setNode(w *world.World, o *corev1.Node) []world.Touch {
 	}
 	return append(t, w.SetHost(&world.Host{
 		UplinkMAC: gateway["default"].MAC, MTU: 1500, Primary: n.Primary, Addrs: n.HostAddrs, Gateways: n.Gateways,
-		Links: links(n), Tables: tables(n),
+		Links: secondaryLinks(n), Tables: labelledTables(n),
 	})...)
 }
 
-// tables are those that label table names: blue, which is number 100, bare, the same without routes, closed, the same
-// with a default route of type unreachable alone, or red, which is number 200 and a VRF's.
-func tables(n *world.Node) []world.HostTable {
+// labelledTables are those that label table names: blue, which is number 100, bare, the same without routes, closed,
+// the same with a default route of type unreachable alone, or red, which is number 200 and a VRF's.
+func labelledTables(n *world.Node) []world.HostTable {
 	both := [2]bool{true, true}
 	blue := world.HostTable{ID: 100, Names: []string{"blue"}}
 	switch n.Labels["table"] {
@@ -152,8 +152,8 @@ func lookUp(tables []world.HostTable) trace.Lookup {
 	}
 }
 
-// links is one, eth1, with all published addresses that are not the primary network's.
-func links(n *world.Node) []world.Link {
+// secondaryLinks is one, eth1, with all published addresses that are not the primary network's.
+func secondaryLinks(n *world.Node) []world.Link {
 	l := world.Link{Name: "eth1", Index: 3, MAC: "02:00:00:00:01:00"}
 	for _, p := range n.CIDRs {
 		if !slices.Contains(n.Primary, p) {

@@ -36,27 +36,27 @@ func (Bridge) Compile(w *world.View, _ string, out *plan.Rows) {
 	if h == nil || h.UplinkMAC == "" {
 		return
 	}
-	b := flows{names: plan.DefaultNames(), bridge: w.Config.Bridge, uplink: uplink(w), mac: h.UplinkMAC, out: out}
-	b.further, b.userspace = copies(w), w.Config.UserspaceOVS
-	b.links()
-	b.neighbours()
-	b.answers(h.Primary)
+	b := flows{names: plan.DefaultNames(), bridge: w.Config.Bridge, uplink: uplinkPort(w), mac: h.UplinkMAC, out: out}
+	b.further, b.userspace = copyActions(w), w.Config.UserspaceOVS
+	b.addLinkFlows()
+	b.addNeighbourFlows()
+	b.addAnswerFlows(h.Primary)
 	for _, p := range h.Primary {
 		f := world.FamilyOf(p.Addr())
-		b.family(f, p.Addr(), w.Config)
-		b.inbound(f, append(hostPrefixes(f, h.Addrs), w.Config.Cluster(f)...))
+		b.addFamilyFlows(f, p.Addr(), w.Config)
+		b.addInboundFlows(f, append(hostPrefixes(f, h.Addrs), w.Config.Cluster(f)...))
 	}
 	for _, f := range w.Config.Families() {
 		if _, has := f.Of(h.Primary); !has {
-			b.without(f, w.Config)
+			b.dropFamily(f, w.Config)
 		}
 	}
 }
 
-func uplink(w *world.View) string { return "{" + w.Config.UplinkInterface + "}" }
+func uplinkPort(w *world.View) string { return "{" + w.Config.UplinkInterface + "}" }
 
-// copies lead a frame to the networks beside the default one.
-func copies(w *world.View) string {
+// copyActions lead a frame to the networks beside the default one.
+func copyActions(w *world.View) string {
 	var out string
 	for _, name := range w.Networks()[1:] {
 		if n := w.Part(name); n != nil {
@@ -79,38 +79,38 @@ type flows struct {
 	out                 *plan.Rows
 }
 
-func (b flows) add(at plan.Stage, match, actions string) {
+func (b flows) addFlow(at plan.Stage, match, actions string) {
 	b.out.AddFlow(b.bridge, at, match, actions)
 }
 
-// links is everything below IP: ARP above all. Both sides receive what is for all, and what is for the hardware address
-// they share. The copy for OVN is a flow of its own, in table 2: the host must be reachable before ovn-controller has
-// made the patch port.
-func (b flows) links() {
-	b.add(plan.CopyToOVN, "in_port="+b.uplink, "output:"+b.names.PatchPort())
+// addLinkFlows is everything below IP: ARP above all. Both sides receive what is for all, and what is for the hardware
+// address they share. The copy for OVN is a flow of its own, in table 2: the host must be reachable before
+// ovn-controller has made the patch port.
+func (b flows) addLinkFlows() {
+	b.addFlow(plan.CopyToOVN, "in_port="+b.uplink, "output:"+b.names.PatchPort())
 	if b.userspace {
-		b.add(plan.Announced, "arp,in_port="+b.uplink+","+forAll, plan.ARPAnew+b.bothSides())
+		b.addFlow(plan.Announced, "arp,in_port="+b.uplink+","+forAll, plan.ARPAnew+b.bothSides())
 	}
-	b.add(plan.FramesToNode, "in_port="+b.uplink+",dl_dst="+b.mac, b.bothSides())
-	b.add(plan.OtherFrames, "in_port="+b.uplink+","+forAll, b.bothSides())
-	b.add(plan.OtherFrames, "in_port=LOCAL", "output:"+b.uplink)
+	b.addFlow(plan.FramesToNode, "in_port="+b.uplink+",dl_dst="+b.mac, b.bothSides())
+	b.addFlow(plan.OtherFrames, "in_port="+b.uplink+","+forAll, b.bothSides())
+	b.addFlow(plan.OtherFrames, "in_port=LOCAL", "output:"+b.uplink)
 	b.fromOVN()
 }
 
 // fromOVN lets out what a network sends beside IP.
 func (b flows) fromOVN() {
-	b.add(plan.OtherFrames, "in_port="+b.names.PatchPort(), "output:"+b.uplink)
+	b.addFlow(plan.OtherFrames, "in_port="+b.names.PatchPort(), "output:"+b.uplink)
 }
 
-func (b flows) neighbours() {
+func (b flows) addNeighbourFlows() {
 	for t := neighbourFirst; t <= neighbourLast; t++ {
 		icmp := fmt.Sprintf("icmp6,icmp_type=%d,", t)
 		actions := b.bothSides()
 		if t == advertisement && b.userspace {
 			actions = plan.NDAnew + actions
 		}
-		b.add(plan.Neighbours, icmp+"in_port="+b.uplink, actions)
-		b.add(plan.Neighbours, icmp+"in_port=LOCAL", "output:"+b.uplink)
+		b.addFlow(plan.Neighbours, icmp+"in_port="+b.uplink, actions)
+		b.addFlow(plan.Neighbours, icmp+"in_port=LOCAL", "output:"+b.uplink)
 	}
 	b.neighboursFromOVN()
 }
@@ -120,80 +120,82 @@ func (b flows) neighbours() {
 // host's addresses and routes, and never here.
 func (b flows) noTunnels(f world.Family, port int) {
 	match := fmt.Sprintf("%s,in_port=%s,tp_dst=%d", [...]string{"udp", "udp6"}[f], b.names.PatchPort(), port)
-	b.add(plan.ForgedTunnel, match, "drop")
+	b.addFlow(plan.ForgedTunnel, match, "drop")
 }
 
 func (b flows) neighboursFromOVN() {
 	for t := neighbourFirst; t <= neighbourLast; t++ {
 		// A router's own messages have the hop limit 255 (RFC 4861, 6.1), and a pod's, which it has routed, have less.
 		match := fmt.Sprintf("icmp6,icmp_type=%d,nw_ttl=255,in_port=%s", t, b.names.PatchPort())
-		b.add(plan.Neighbours, match, "output:"+b.uplink)
+		b.addFlow(plan.Neighbours, match, "output:"+b.uplink)
 	}
 }
 
-// answers lets OVN answer ARP and ND for what its gateway router has itself: the node's addresses, and link-local ones.
-// It answers for an egress IP, too, as soon as it translates to it. That passes by the address's lease (egressip), and
-// nothing passes as long as this is not in the switch: an agent that dies before leaves nobody who answers for ever.
-func (b flows) answers(primary []netip.Prefix) {
+// addAnswerFlows lets OVN answer ARP and ND for what its gateway router has itself: the node's addresses, and
+// link-local ones. It answers for an egress IP, too, as soon as it translates to it. That passes by the address's lease
+// (egressip), and nothing passes as long as this is not in the switch: an agent that dies before leaves nobody who
+// answers for ever.
+func (b flows) addAnswerFlows(primary []netip.Prefix) {
 	var node []netip.Prefix
 	for _, p := range primary {
 		node = append(node, world.Single(p.Addr()))
 	}
 	for f, said := range [...]string{"arp,arp_op=2", "icmp6,icmp_type=136"} {
 		said += ",in_port=" + b.names.PatchPort()
-		b.add(plan.AnswerUnleased, said, "drop")
+		b.addFlow(plan.AnswerUnleased, said, "drop")
 		for _, p := range append(node, linkLocal()) {
 			if world.FamilyOf(p.Addr()) == world.Family(f) {
 				about := [...]string{",arp_spa=", ",nd_target="}[f] + p.String()
-				b.add(plan.AnswerAsNode, said+about, "output:"+b.uplink)
+				b.addFlow(plan.AnswerAsNode, said+about, "output:"+b.uplink)
 			}
 		}
 	}
 }
 
-// family is seed egress-ip.md, "Pod to node IP traffic" and "Dealing with non SNATed traffic": 105 asks for the node's
-// address, 103 drops what should have been translated and was not, 100 remembers whose the connection is. There is no
-// bypass (109) for local pods.
-func (b flows) family(f world.Family, node netip.Addr, w *world.Config) {
-	ip := protocol(f)
+// addFamilyFlows is seed egress-ip.md, "Pod to node IP traffic" and "Dealing with non SNATed traffic": 105 asks for the
+// node's address, 103 drops what should have been translated and was not, 100 remembers whose the connection is. There
+// is no bypass (109) for local pods.
+func (b flows) addFamilyFlows(f world.Family, node netip.Addr, w *world.Config) {
+	ip := protocolKeyword(f)
 	b.noTunnels(f, w.EncapPort)
-	b.add(plan.AsNode, fmt.Sprintf("%s,in_port=%s,pkt_mark=%#x", ip, b.names.PatchPort(), plan.MarkNodeIP),
-		b.leaves(b.names.CommitAs(node.String())))
-	for _, k := range untranslated(b.bridge, w.Cluster(f), b.userspace) {
+	b.addFlow(plan.AsNode, fmt.Sprintf("%s,in_port=%s,pkt_mark=%#x", ip, b.names.PatchPort(), plan.MarkNodeIP),
+		b.outputActions(b.names.CommitAs(node.String())))
+	for _, k := range untranslatedFlows(b.bridge, w.Cluster(f), b.userspace) {
 		plan.Add(&b.out.Flows, k, "drop")
 	}
-	b.add(plan.Outbound, ip+",in_port="+b.names.PatchPort(), b.leaves(b.names.Commit()))
-	b.add(plan.Outbound, ip+",in_port=LOCAL", b.leaves(plan.CommitHost()))
-	b.add(plan.Inbound, ip+",in_port="+b.uplink,
+	b.addFlow(plan.Outbound, ip+",in_port="+b.names.PatchPort(), b.outputActions(b.names.Commit()))
+	b.addFlow(plan.Outbound, ip+",in_port=LOCAL", b.outputActions(plan.CommitHost()))
+	b.addFlow(plan.Inbound, ip+",in_port="+b.uplink,
 		fmt.Sprintf("ct(zone=%d,nat,table=%d)", plan.ZoneGateway, plan.Established.Table()))
 	b.repliesToOVN(ip)
 	b.repliesToHost(ip)
 }
 
-// without is a family in which the uplink has no address (IPv6 whose duplicates are still looked for, or that DHCP has
-// not given yet): nothing that a network sends can get a source there, and nothing leaves. Routers outside may announce
-// themselves all the same, and the gateway router have a route to them.
-func (b flows) without(f world.Family, w *world.Config) {
-	for _, k := range untranslated(b.bridge, w.Cluster(f), b.userspace) {
+// dropFamily is a family in which the uplink has no address (IPv6 whose duplicates are still looked for, or that DHCP
+// has not given yet): nothing that a network sends can get a source there, and nothing leaves. Routers outside may
+// announce themselves all the same, and the gateway router have a route to them.
+func (b flows) dropFamily(f world.Family, w *world.Config) {
+	for _, k := range untranslatedFlows(b.bridge, w.Cluster(f), b.userspace) {
 		plan.Add(&b.out.Flows, k, "drop")
 	}
-	b.add(plan.Outbound, protocol(f)+",in_port="+b.names.PatchPort(), "drop")
+	b.addFlow(plan.Outbound, protocolKeyword(f)+",in_port="+b.names.PatchPort(), "drop")
 }
 
-// leaves sends out what an action of conntrack has committed.
-func (b flows) leaves(commit string) string {
+// outputActions sends out what an action of conntrack has committed.
+func (b flows) outputActions(commit string) string {
 	if b.userspace {
-		b.add(plan.LetOut, "", "output:"+b.uplink)
+		b.addFlow(plan.LetOut, "", "output:"+b.uplink)
 	}
 	return plan.Leaves(commit, b.uplink, b.userspace)
 }
 
-// untranslated are the flows that drop packets with a pod's address as source, which OVN, or the host, would send out.
-func untranslated(bridge string, pods []netip.Prefix, userspace bool) []plan.Flow {
+// untranslatedFlows are the flows that drop packets with a pod's address as source, which OVN, or the host, would send
+// out.
+func untranslatedFlows(bridge string, pods []netip.Prefix, userspace bool) []plan.Flow {
 	var out []plan.Flow
 	for _, c := range pods {
 		f := world.FamilyOf(c.Addr())
-		ip, source := protocol(f), sourceField(f)+"="+c.String()
+		ip, source := protocolKeyword(f), sourceField(f)+"="+c.String()
 		for _, port := range []string{plan.DefaultNames().PatchPort(), "LOCAL"} {
 			out = append(out, plan.Untranslated.Flow(bridge, ip+",in_port="+port+","+source))
 		}
@@ -210,18 +212,18 @@ func Untranslated(c *world.Config) []plan.Flow {
 	for _, s := range c.ClusterSubnets {
 		pods = append(pods, s.CIDR)
 	}
-	return untranslated(c.Bridge, pods, c.UserspaceOVS)
+	return untranslatedFlows(c.Bridge, pods, c.UserspaceOVS)
 }
 
-// inbound are new connections from outside: those to the host's addresses are for the host, and so is what it is to
-// forward to pods. To all others nobody listens; an egress IP above all is no address of the host, which would send the
-// packet out again.
-func (b flows) inbound(f world.Family, to []netip.Prefix) {
+// addInboundFlows are new connections from outside: those to the host's addresses are for the host, and so is what it
+// is to forward to pods. To all others nobody listens; an egress IP above all is no address of the host, which would
+// send the packet out again.
+func (b flows) addInboundFlows(f world.Family, to []netip.Prefix) {
 	if f == world.V6 {
 		to = append(to, linkLocal())
 	}
 	for _, p := range to {
-		b.add(plan.HostNew, protocol(f)+",dl_dst="+b.mac+","+destinationField(f)+"="+p.String(), "LOCAL")
+		b.addFlow(plan.HostNew, protocolKeyword(f)+",dl_dst="+b.mac+","+destinationField(f)+"="+p.String(), "LOCAL")
 	}
 }
 
@@ -242,18 +244,18 @@ var established = [...]string{"+trk+est", "+trk+rel"}
 // repliesToOVN and repliesToHost find the side that the connection is of.
 func (b flows) repliesToOVN(ip string) {
 	for _, state := range established {
-		b.add(plan.Established, ip+",ct_state="+state+","+b.names.OfNetwork(), "output:"+b.names.PatchPort())
+		b.addFlow(plan.Established, ip+",ct_state="+state+","+b.names.OfNetwork(), "output:"+b.names.PatchPort())
 	}
 }
 
 func (b flows) repliesToHost(ip string) {
 	for _, state := range established {
-		b.add(plan.Established, ip+",ct_state="+state+","+plan.OfHost(), "LOCAL")
+		b.addFlow(plan.Established, ip+",ct_state="+state+","+plan.OfHost(), "LOCAL")
 	}
-	b.add(plan.Multicast, ip+","+forAll, "LOCAL")
+	b.addFlow(plan.Multicast, ip+","+forAll, "LOCAL")
 }
 
-func protocol(f world.Family) string    { return [...]string{"ip", "ipv6"}[f] }
-func sourceField(f world.Family) string { return [...]string{"nw_src", "ipv6_src"}[f] }
+func protocolKeyword(f world.Family) string { return [...]string{"ip", "ipv6"}[f] }
+func sourceField(f world.Family) string     { return [...]string{"nw_src", "ipv6_src"}[f] }
 
 func destinationField(f world.Family) string { return [...]string{"nw_dst", "ipv6_dst"}[f] }

@@ -52,7 +52,7 @@ func managementFamily(names plan.Names, w *world.View, subnet netip.Prefix, mtu 
 	if port := w.Config.AgentPort; port != 0 {
 		plan.Add(&out.Accepts, plan.Accept{V6: f == world.V6, Dev: dev, Port: port}, plan.None{})
 	}
-	for _, key := range forwarding(f, dev) {
+	for _, key := range forwardingKeys(f, dev) {
 		plan.Add(&out.Sysctls, plan.Sysctl{Key: key}, "1")
 	}
 	if f == world.V6 {
@@ -76,7 +76,7 @@ func noRedirects(bridge string, out *plan.Rows) {
 	}
 }
 
-func forwarding(f world.Family, dev string) []string {
+func forwardingKeys(f world.Family, dev string) []string {
 	if f == world.V4 {
 		return []string{plan.LinkSetting(dev, "forwarding")}
 	}

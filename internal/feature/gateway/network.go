@@ -21,33 +21,33 @@ func (NetworkBridge) Compile(w *world.View, network string, out *plan.Rows) {
 	if p == nil || network == ref.DefaultNetwork {
 		return
 	}
-	b := flows{names: plan.Names{Network: p.Name, ID: p.ID}, bridge: w.Config.Bridge, uplink: uplink(w), out: out}
+	b := flows{names: plan.Names{Network: p.Name, ID: p.ID}, bridge: w.Config.Bridge, uplink: uplinkPort(w), out: out}
 	b.userspace = w.Config.UserspaceOVS
-	b.add(plan.CopyToNetwork, b.names.CopiedTo()+",in_port="+b.uplink, "output:"+b.names.PatchPort())
+	b.addFlow(plan.CopyToNetwork, b.names.CopiedTo()+",in_port="+b.uplink, "output:"+b.names.PatchPort())
 	b.fromOVN()
 	b.neighboursFromOVN()
 	for _, f := range p.Families() {
 		b.noTunnels(f, w.Config.EncapPort)
-		b.add(plan.Untranslated, protocol(f)+",in_port="+b.names.PatchPort(), "drop")
-		b.repliesToOVN(protocol(f))
-		b.masqueraded(p, f)
+		b.addFlow(plan.Untranslated, protocolKeyword(f)+",in_port="+b.names.PatchPort(), "drop")
+		b.repliesToOVN(protocolKeyword(f))
+		b.letOutMasqueraded(p, f)
 	}
 }
 
-// masqueraded lets out what the gateway router translated, with the node's address. Other marks than that of what goes
-// to nodes ask for another source, which a network beside the default one has none of.
-func (b flows) masqueraded(p *world.Part, f world.Family) {
+// letOutMasqueraded lets out what the gateway router translated, with the node's address. Other marks than that of what
+// goes to nodes ask for another source, which a network beside the default one has none of.
+func (b flows) letOutMasqueraded(p *world.Part, f world.Family) {
 	node, ok := f.Of(p.Host.Primary)
 	source, masquerades := p.Masquerade(f)
 	if !ok || !masquerades {
 		return
 	}
 	if b.userspace {
-		b.add(plan.UntranslatedStill, protocol(f)+","+sourceField(f)+"="+source.String(), "drop")
+		b.addFlow(plan.UntranslatedStill, protocolKeyword(f)+","+sourceField(f)+"="+source.String(), "drop")
 	}
 	for _, mark := range []int{0, plan.MarkNodeIP} {
-		match := fmt.Sprintf("%s,in_port=%s,%s=%s,pkt_mark=%#x", protocol(f), b.names.PatchPort(), sourceField(f),
-			source, mark)
-		b.add(plan.AsNode, match, b.leaves(b.names.CommitAs(node.Addr().String())))
+		match := fmt.Sprintf("%s,in_port=%s,%s=%s,pkt_mark=%#x", protocolKeyword(f), b.names.PatchPort(),
+			sourceField(f), source, mark)
+		b.addFlow(plan.AsNode, match, b.outputActions(b.names.CommitAs(node.Addr().String())))
 	}
 }

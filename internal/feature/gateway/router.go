@@ -25,7 +25,7 @@ func (Router) Compile(w *world.View, network string, out *plan.Rows) {
 	names, h := plan.Names{Network: p.Name, ID: p.ID}, p.Host
 	for _, s := range p.Subnets {
 		f := world.FamilyOf(s.Addr())
-		if source, ok := outside(p, f); ok {
+		if source, ok := outsideAddress(p, f); ok {
 			nodeIP(names, w.Self, s, source, out)
 		}
 		for _, a := range f.OfAddrs(h.Addrs) {
@@ -41,8 +41,8 @@ func (Router) Compile(w *world.View, network string, out *plan.Rows) {
 	}
 }
 
-// outside is the address that pods' packets have when they leave the gateway router.
-func outside(p *world.Part, f world.Family) (netip.Addr, bool) {
+// outsideAddress is the address that pods' packets have when they leave the gateway router.
+func outsideAddress(p *world.Part, f world.Family) (netip.Addr, bool) {
 	if a, ok := p.Masquerade(f); ok {
 		return a, true
 	}

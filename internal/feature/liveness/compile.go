@@ -28,19 +28,19 @@ func (Sessions) Compile(w *world.View, key string, out *plan.Rows) {
 		!w.Hosts(self.Name) {
 		return
 	}
-	local, remote, ok := endpoints(h.Primary, n.Primary)
+	local, remote, ok := tunnelEndpoints(h.Primary, n.Primary)
 	if !ok {
 		return
 	}
 	plan.Add(&out.Ports, plan.Port{Bridge: plan.LivenessBridge, Name: plan.LivenessPort(n.ID)}, plan.PortSpec{
 		Type: "geneve", ExternalIDs: plan.Pairs(NodeKey, n.Name),
-		Options: options(w.Config, local, remote),
+		Options: tunnelOptions(w.Config, local, remote),
 		BFD:     plan.Pairs("enable", "true", "min_tx", interval, "min_rx", interval, "mult", multiplier),
 	})
 }
 
-// options are those of OVN's own tunnel to that node, but for the key.
-func options(c *world.Config, local, remote netip.Addr) string {
+// tunnelOptions are those of OVN's own tunnel to that node, but for the key.
+func tunnelOptions(c *world.Config, local, remote netip.Addr) string {
 	o := []string{"key", tunnelKey, "local_ip", local.String(), "remote_ip", remote.String()}
 	if c.EncapPort != world.GenevePort {
 		o = append(o, "dst_port", plan.Itoa(c.EncapPort))
@@ -59,9 +59,9 @@ const (
 	interval, multiplier = "100", "4"
 )
 
-// endpoints are those of OVN's tunnel to that node (feature zone, and the setting ovn-encap-ip): the session is to fail
-// when that does.
-func endpoints(own, other []netip.Prefix) (local, remote netip.Addr, ok bool) {
+// tunnelEndpoints are those of OVN's tunnel to that node (feature zone, and the setting ovn-encap-ip): the session is
+// to fail when that does.
+func tunnelEndpoints(own, other []netip.Prefix) (local, remote netip.Addr, ok bool) {
 	if len(other) == 0 {
 		return local, remote, false
 	}

@@ -23,12 +23,12 @@ func (Ports) Compile(w *world.View, key string, out *plan.Rows) {
 	}
 	for _, i := range a.Interfaces() {
 		if p := w.Part(i.Network); p != nil {
-			port(plan.Names{Network: p.Name, ID: p.ID}, w.Self, a, i, out)
+			addPort(plan.Names{Network: p.Name, ID: p.ID}, w.Self, a, i, out)
 		}
 	}
 }
 
-func port(names plan.Names, self string, a *world.Attachment, i world.Interface, out *plan.Rows) {
+func addPort(names plan.Names, self string, a *world.Attachment, i world.Interface, out *plan.Rows) {
 	address, name := i.MAC, names.PodPort(a.Namespace, a.Name)
 	for _, ip := range i.IPs {
 		address += " " + ip.String()

@@ -25,7 +25,7 @@ func (HostPorts) Compile(w *world.View, key string, out *plan.Rows) {
 	}
 	for _, port := range p.HostPorts {
 		for _, ip := range a.IPs {
-			for _, at := range addresses(h, port, world.FamilyOf(ip)) {
+			for _, at := range hostPortAddresses(h, port, world.FamilyOf(ip)) {
 				plan.Add(&out.Datagrams, plan.Datagram{Protocol: port.Protocol, From: netip.AddrPortFrom(at, port.Port),
 					To: netip.AddrPortFrom(ip, port.To), Foreign: true}, plan.None{})
 			}
@@ -33,9 +33,9 @@ func (HostPorts) Compile(w *world.View, key string, out *plan.Rows) {
 	}
 }
 
-// addresses returns those that a family's clients reach the port at. A pod can name any address: the plugin translates
-// connections to the host alone, and others' connections to that address are not the pod's.
-func addresses(h *world.Host, p world.HostPort, f world.Family) []netip.Addr {
+// hostPortAddresses returns those that a family's clients reach the port at. A pod can name any address: the plugin
+// translates connections to the host alone, and others' connections to that address are not the pod's.
+func hostPortAddresses(h *world.Host, p world.HostPort, f world.Family) []netip.Addr {
 	switch {
 	case !p.IP.IsValid() || p.IP.IsUnspecified():
 		return f.OfAddrs(h.Addrs)

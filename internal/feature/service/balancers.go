@@ -27,8 +27,8 @@ type balancer struct {
 	protocol string
 }
 
-// add is one address and port. Without endpoints it stays, and rejects.
-func (b balancers) add(at scope, protocol string, ip netip.Addr, port uint16, to []world.Endpoint) {
+// addVIP is one address and port. Without endpoints it stays, and rejects.
+func (b balancers) addVIP(at scope, protocol string, ip netip.Addr, port uint16, to []world.Endpoint) {
 	id := balancer{at, protocol}
 	if b[id] == nil {
 		b[id] = map[netip.AddrPort][]world.Endpoint{}
@@ -36,10 +36,10 @@ func (b balancers) add(at scope, protocol string, ip netip.Addr, port uint16, to
 	b[id][netip.AddrPortFrom(ip, port)] = to
 }
 
-func (b balancers) write(c *world.Config, node string, s *world.Service, out *plan.Rows) {
+func (b balancers) writeRows(c *world.Config, node string, s *world.Service, out *plan.Rows) {
 	for id, endpoints := range b {
-		if endless(id.protocol) {
-			datagrams(id.protocol, endpoints, out)
+		if lacksConnectionEnd(id.protocol) {
+			addDatagramRows(id.protocol, endpoints, out)
 		}
 		name := "Service_" + s.Key() + "_" + strings.ToUpper(id.protocol) + "_" + string(id.scope)
 		if id.scope != scopeCluster {
@@ -50,7 +50,7 @@ func (b balancers) write(c *world.Config, node string, s *world.Service, out *pl
 			group = plan.Group(plan.DefaultNames().GatewayLBGroup())
 		}
 		cols := plan.Cols{
-			"name": name, "protocol": id.protocol, "vips": vips(endpoints), "options": options(c, s, id),
+			"name": name, "protocol": id.protocol, "vips": vipsColumn(endpoints), "options": optionsColumn(c, s, id),
 			"external_ids": map[string]string{"k8s.ovn.org/kind": "Service", "k8s.ovn.org/owner": s.Key()},
 		}
 		if s.Affinity >= lastingAffinity {
@@ -60,14 +60,15 @@ func (b balancers) write(c *world.Config, node string, s *world.Service, out *pl
 	}
 }
 
-// endless reports whether nothing ends connections of a protocol whose endpoint has gone. A client of UDP goes on
-// sending from one port, and one of SCTP begins again from the same: its conntrack entry keeps it with that endpoint. A
-// pod that ends finishes its TCP connections, and a client of TCP begins again from another port.
-func endless(protocol string) bool { return protocol != "tcp" }
+// lacksConnectionEnd reports whether nothing ends connections of a protocol whose endpoint has gone. A client of UDP
+// goes on sending from one port, and one of SCTP begins again from the same: its conntrack entry keeps it with that
+// endpoint. A pod that ends finishes its TCP connections, and a client of TCP begins again from another port.
+func lacksConnectionEnd(protocol string) bool { return protocol != "tcp" }
 
-// datagrams are the translations of such a protocol. OVN flushes the entries of endpoints that have gone (ct_flush),
-// but before OVS has let go of all it had made of the former flows: a client that goes on sending makes new ones.
-func datagrams(protocol string, endpoints map[netip.AddrPort][]world.Endpoint, out *plan.Rows) {
+// addDatagramRows are the translations of such a protocol. OVN flushes the entries of endpoints that have gone
+// (ct_flush), but before OVS has let go of all it had made of the former flows: a client that goes on sending makes new
+// ones.
+func addDatagramRows(protocol string, endpoints map[netip.AddrPort][]world.Endpoint, out *plan.Rows) {
 	for from, all := range endpoints {
 		for _, to := range all {
 			plan.Add(&out.Datagrams, plan.Datagram{Protocol: protocol, From: from, To: to.AddrPort, OVN: true},
@@ -76,8 +77,8 @@ func datagrams(protocol string, endpoints map[netip.AddrPort][]world.Endpoint, o
 	}
 }
 
-// vips returns the column vips.
-func vips(endpoints map[netip.AddrPort][]world.Endpoint) map[string]string {
+// vipsColumn returns the column vips.
+func vipsColumn(endpoints map[netip.AddrPort][]world.Endpoint) map[string]string {
 	out := make(map[string]string, len(endpoints))
 	for at, all := range endpoints {
 		list := make([]string, len(all))
@@ -95,7 +96,7 @@ func vips(endpoints map[netip.AddrPort][]world.Endpoint) map[string]string {
 // userspace datapath has tracked the dropped packet. That is for those who ask for an end.
 const lastingAffinity = 10800
 
-func options(c *world.Config, s *world.Service, id balancer) map[string]string {
+func optionsColumn(c *world.Config, s *world.Service, id balancer) map[string]string {
 	skip := "false"
 	if id.scope == scopeLocalRouter {
 		skip = "true" // of the router's lb_force_snat_ip
@@ -105,7 +106,7 @@ func options(c *world.Config, s *world.Service, id balancer) map[string]string {
 		"neighbor_responder": "none",
 		"hairpin_snat_ip":    c.Hairpin(world.V4).String() + " " + c.Hairpin(world.V6).String(),
 	}
-	if endless(id.protocol) {
+	if lacksConnectionEnd(id.protocol) {
 		o["ct_flush"] = "true"
 	}
 	if s.Affinity > 0 && s.Affinity < lastingAffinity {

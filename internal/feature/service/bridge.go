@@ -26,11 +26,11 @@ func (Bridge) Compile(w *world.View, key string, out *plan.Rows) {
 	b := bridge{w: w, s: s, h: h, out: out}
 	for _, p := range s.Ports {
 		for _, f := range w.Config.Families() {
-			b.fragments(p, f)
+			b.addFragmentFlows(p, f)
 			if byHost(w, s) {
-				b.local(p, f)
+				b.addLocalFlows(p, f)
 			} else {
-				b.shared(p, f)
+				b.addExactFlows(p, f)
 			}
 		}
 	}
@@ -43,38 +43,38 @@ type bridge struct {
 	out *plan.Rows
 }
 
-// shared is for exact addresses, never for a bare port, which a reply to an egress IP may carry.
-func (b bridge) shared(p world.ServicePort, f world.Family) {
+// addExactFlows is for exact addresses, never for a bare port, which a reply to an egress IP may carry.
+func (b bridge) addExactFlows(p world.ServicePort, f world.Family) {
 	to := FromOutside(b.w, b.s, p, f)
 	for _, ip := range f.OfAddrs(External(b.w, b.s, p)) {
-		b.give(f, destination{p.Protocol, ip, p.Port}, to)
+		b.addDelivery(f, destination{p.Protocol, ip, p.Port}, to)
 	}
 	if !HasNodePort(b.w, b.s, p) {
 		return
 	}
 	for _, ip := range f.OfAddrs(b.h.Addrs) {
-		b.give(f, destination{p.Protocol, ip, p.NodePort}, to)
+		b.addDelivery(f, destination{p.Protocol, ip, p.NodePort}, to)
 	}
 }
 
-// fragments of a datagram have no port here, see inFragments, and in IPv6 all but the first have no protocol. Those for
-// the node's addresses go to the host as all that no Service has.
-func (b bridge) fragments(p world.ServicePort, f world.Family) {
+// addFragmentFlows of a datagram have no port here, see inFragments, and in IPv6 all but the first have no protocol.
+// Those for the node's addresses go to the host as all that no Service has.
+func (b bridge) addFragmentFlows(p world.ServicePort, f world.Family) {
 	if !inFragments(b.w, p) {
 		return
 	}
 	for _, ip := range f.OfAddrs(External(b.w, b.s, p)) {
-		b.add(plan.ServiceFragment, fmt.Sprintf("%s,dl_dst=%s,%s=%s,nw_frag=yes", [...]string{"ip", "ipv6"}[f],
+		b.addFlow(plan.ServiceFragment, fmt.Sprintf("%s,dl_dst=%s,%s=%s,nw_frag=yes", [...]string{"ip", "ipv6"}[f],
 			b.h.UplinkMAC, [...]string{"nw_dst", "ipv6_dst"}[f], ip), "LOCAL")
 	}
 }
 
-// local has nothing to add for the host's own addresses: feature gateway gives the host what comes for them.
-func (b bridge) local(p world.ServicePort, f world.Family) {
+// addLocalFlows has nothing to add for the host's own addresses: feature gateway gives the host what comes for them.
+func (b bridge) addLocalFlows(p world.ServicePort, f world.Family) {
 	for _, ip := range f.OfAddrs(External(b.w, b.s, p)) {
 		d := destination{p.Protocol, ip, p.Port}
-		for _, match := range b.admitted(f, d) {
-			b.add(plan.ServiceNew, match, plan.ToHost())
+		for _, match := range b.admittedMatches(f, d) {
+			b.addFlow(plan.ServiceNew, match, plan.ToHost())
 		}
 	}
 }
@@ -85,54 +85,54 @@ type destination struct {
 	port     uint16
 }
 
-func (b bridge) match(f world.Family, d destination) string {
+func (b bridge) matchDestination(f world.Family, d destination) string {
 	return fmt.Sprintf("%s%s,dl_dst=%s,%s=%s,tp_dst=%d", d.protocol, [...]string{"", "6"}[f], b.h.UplinkMAC,
 		[...]string{"nw_dst", "ipv6_dst"}[f], d.ip, d.port)
 }
 
-// admitted are the matches of those who may come in: all, but for a load balancer's address that is for some clients
-// only.
-func (b bridge) admitted(f world.Family, d destination) []string {
-	match := b.match(f, d)
+// admittedMatches are the matches of those who may come in: all, but for a load balancer's address that is for some
+// clients only.
+func (b bridge) admittedMatches(f world.Family, d destination) []string {
+	match := b.matchDestination(f, d)
 	if !forSome(b.s, d.ip) {
 		return []string{match}
 	}
-	b.add(plan.ServiceRefused, match, "drop") // also where the host has the address
+	b.addFlow(plan.ServiceRefused, match, "drop") // also where the host has the address
 	var out []string
-	for _, r := range clients(b.s, f) {
+	for _, r := range allowedClients(b.s, f) {
 		out = append(out, match+","+[...]string{"nw_src", "ipv6_src"}[f]+"="+r.String())
 	}
 	return out
 }
 
-// give sends connections to the host, to the gateway router, or to either by lot. The host can choose among all
+// addDelivery sends connections to the host, to the gateway router, or to either by lot. The host can choose among all
 // endpoints, but not send a client's own address to a pod: the answer would leave by the gateway router.
-func (b bridge) give(f world.Family, d destination, to Inbound) {
+func (b bridge) addDelivery(f world.Family, d destination, to Inbound) {
 	actions, drawn := plan.DefaultNames().ToOVN(), false
 	switch {
 	case len(to.Host) > 0 && len(to.Gateway) > 0 && b.s.ExternalLocal:
-		actions, drawn = b.lots(b.match(f, d), to), true
+		actions, drawn = b.drawEndpoint(b.matchDestination(f, d), to), true
 	case len(to.Host) > 0:
 		actions = plan.ToHost()
 	}
-	for _, match := range b.admitted(f, d) {
-		b.add(plan.ServiceNew, match, actions)
+	for _, match := range b.admittedMatches(f, d) {
+		b.addFlow(plan.ServiceNew, match, actions)
 		if d.protocol == "udp" && !drawn {
 			// Above what tells connections by ct_mark: a client of UDP that goes on sending from one port has the
 			// same connection for ever, and would stay with the host when the endpoints there are gone, or with the
 			// gateway router.
-			b.add(plan.ServiceDatagrams, match+",ct_state=+trk+est-rpl", actions)
+			b.addFlow(plan.ServiceDatagrams, match+",ct_state=+trk+est-rpl", actions)
 		}
 	}
 }
 
-// lots draws an endpoint's number, which is in reg0 then, by the connection, or with affinity by the client, so that
-// each has the same share. The first numbers are this host's own endpoints.
-func (b bridge) lots(match string, to Inbound) (draw string) {
+// drawEndpoint draws an endpoint's number, which is in reg0 then, by the connection, or with affinity by the client, so
+// that each has the same share. The first numbers are this host's own endpoints.
+func (b bridge) drawEndpoint(match string, to Inbound) (draw string) {
 	for i := range to.Host {
-		b.add(plan.DrawnHere, fmt.Sprintf("%s,reg0=%d", match, i), plan.ToHost())
+		b.addFlow(plan.DrawnHere, fmt.Sprintf("%s,reg0=%d", match, i), plan.ToHost())
 	}
-	b.add(plan.DrawnElsewhere, match, plan.DefaultNames().ToOVN())
+	b.addFlow(plan.DrawnElsewhere, match, plan.DefaultNames().ToOVN())
 	by := "symmetric_l3l4+udp"
 	if b.s.Affinity > 0 {
 		by = "nw_src"
@@ -141,6 +141,6 @@ func (b bridge) lots(match string, to Inbound) (draw string) {
 		by, len(to.Host)+len(to.Gateway), plan.DrawnHere.Table())
 }
 
-func (b bridge) add(at plan.Stage, match, actions string) {
+func (b bridge) addFlow(at plan.Stage, match, actions string) {
 	b.out.AddFlow(b.w.Config.Bridge, at, match, actions)
 }

@@ -58,8 +58,8 @@ const (
 	portOfTunnels = "PortOfTunnels" // an endpoint outside the pods' subnets at the UDP port of nodes' tunnels
 )
 
-// refused is what was found, with the words for it; of one address all ports may have the same.
-func refused(f decide.Finding, format string, args ...any) decide.Notice {
+// refusedNotice is what was found, with the words for it; of one address all ports may have the same.
+func refusedNotice(f decide.Finding, format string, args ...any) decide.Notice {
 	f.Kind = ReasonRefused
 	return decide.Notice{Finding: f, Event: ReasonRefused, Message: fmt.Sprintf(format, args...)}
 }
@@ -75,10 +75,10 @@ func Refusals(w *world.View, s *world.Service) []decide.Notice {
 		}
 	}
 	for _, problem := range s.Problems {
-		add(refused(decide.Finding{Reason: unreadable, Detail: problem}, "%s", problem))
+		add(refusedNotice(decide.Finding{Reason: unreadable, Detail: problem}, "%s", problem))
 	}
 	for _, f := range s.Frontends() {
-		add(refusal(w, s, f))
+		add(refusalNotice(w, s, f))
 	}
 	parts := sync.OnceValue(func() []netip.Prefix { return partsOfNodes(w) })
 	type endpoint struct {
@@ -90,37 +90,37 @@ func Refusals(w *world.View, s *world.Service) []decide.Notice {
 		for _, e := range p.Endpoints {
 			if one := (endpoint{e.Addr(), e.Node != "", isTunnel(w.Config, p, e)}); !seen[one] {
 				seen[one] = true
-				add(unusable(w, e, one.tunnel, parts))
+				add(unusableNotice(w, e, one.tunnel, parts))
 			}
 		}
 	}
 	return out
 }
 
-// unusable says why an endpoint gets no connections; it says nothing if it gets some.
-func unusable(w *world.View, e world.Endpoint, tunnel bool, parts func() []netip.Prefix) decide.Notice {
-	n := nowhere(w, e, parts)
+// unusableNotice says why an endpoint gets no connections; it says nothing if it gets some.
+func unusableNotice(w *world.View, e world.Endpoint, tunnel bool, parts func() []netip.Prefix) decide.Notice {
+	n := unreachableNotice(w, e, parts)
 	if n.Message == "" && tunnel {
-		return refused(decide.Finding{Reason: portOfTunnels, IP: e.Addr()},
+		return refusedNotice(decide.Finding{Reason: portOfTunnels, IP: e.Addr()},
 			"endpoint %s is at UDP port %d, which is that of nodes' tunnels: it gets no connections, use another port",
 			e.AddrPort, w.Config.EncapPort)
 	}
 	return n
 }
 
-// nowhere is why nobody can be at an endpoint's address; it says nothing if somebody can. An address outside all of the
-// cluster's subnets is a host's, of this network or of one that it has a route to.
-func nowhere(w *world.View, e world.Endpoint, parts func() []netip.Prefix) decide.Notice {
-	subnet, what := inside(w.Config, e.Addr())
+// unreachableNotice is why nobody can be at an endpoint's address; it says nothing if somebody can. An address outside
+// all of the cluster's subnets is a host's, of this network or of one that it has a route to.
+func unreachableNotice(w *world.View, e world.Endpoint, parts func() []netip.Prefix) decide.Notice {
+	subnet, what := clusterSubnetOf(w.Config, e.Addr())
 	switch {
 	case what == "" || what == forPods && (e.Node != "" || anyContains(parts(), e.Addr())):
 		return decide.Notice{}
 	case what == forPods:
-		return refused(decide.Finding{Reason: nobodyHasIt, IP: e.Addr()},
+		return refusedNotice(decide.Finding{Reason: nobodyHasIt, IP: e.Addr()},
 			"endpoint %s is inside %s, which is %s, and in no node's part of it: connections to it get no answer, "+
 				"take it out", e.Addr(), subnet, what)
 	}
-	return refused(decide.Finding{Reason: noEndpoint, IP: e.Addr()},
+	return refusedNotice(decide.Finding{Reason: noEndpoint, IP: e.Addr()},
 		"endpoint %s is inside %s, which is %s: it gets no connections, name pods or hosts", e.Addr(), subnet, what)
 }
 
@@ -136,11 +136,11 @@ func anyContains(prefixes []netip.Prefix, a netip.Addr) bool {
 	return slices.ContainsFunc(prefixes, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-// refusal is why a Service does not get an address and port; it says nothing if it does. The order of precedence is
-// world.First's. An address of an EgressIP, a pod or another part of the cluster stays theirs.
-func refusal(w *world.View, s *world.Service, f world.Frontend) decide.Notice {
+// refusalNotice is why a Service does not get an address and port; it says nothing if it does. The order of precedence
+// is world.First's. An address of an EgressIP, a pod or another part of the cluster stays theirs.
+func refusalNotice(w *world.View, s *world.Service, f world.Frontend) decide.Notice {
 	if s.IsFront(f) && !w.Fronts(s) {
-		return refused(decide.Finding{Reason: tooMany},
+		return refusedNotice(decide.Finding{Reason: tooMany},
 			"it is served at cluster IPs and node ports alone: older Services of namespace %s have more than the %d "+
 				"addresses with their ports that one namespace has, so use fewer addresses and ports in them, or another "+
 				"namespace", s.Namespace, world.MaxFronts)
@@ -148,11 +148,11 @@ func refusal(w *world.View, s *world.Service, f world.Frontend) decide.Notice {
 	if first := w.First(f); first != "" && first != s.Key() {
 		if o := w.ServiceSpec(first); !slices.Contains(s.LoadBalancerIPs, f.IP) &&
 			slices.Contains(o.LoadBalancerIPs, f.IP) {
-			return refused(decide.Finding{Reason: servedFor, IP: f.IP, Part: f.String()},
+			return refusedNotice(decide.Finding{Reason: servedFor, IP: f.IP, Part: f.String()},
 				"%s is served for Service %s, whose load balancer has that address: give one of them another address "+
 					"or port", f, first)
 		}
-		return refused(decide.Finding{Reason: servedFor, IP: f.IP, Part: f.String()},
+		return refusedNotice(decide.Finding{Reason: servedFor, IP: f.IP, Part: f.String()},
 			"%s is served for Service %s, which comes first: give one of them another address or port", f, first)
 	}
 	return refusalToFirst(w, s, f)
@@ -175,15 +175,15 @@ func refusalToFirst(w *world.View, s *world.Service, f world.Frontend) decide.No
 		return refusalToUser(w, s, f)
 	}
 	if isAPIServer(w, func(e world.Endpoint) bool { return e.Addr() == f.IP }) {
-		return refused(decide.Finding{Reason: ofAPIServer, IP: f.IP},
+		return refusedNotice(decide.Finding{Reason: ofAPIServer, IP: f.IP},
 			"%s is an address of an API server, by Service %s, and stays that: use another address", f.IP, world.APIServers)
 	}
 	if by := w.PlacedBy(f.IP); len(by) > 0 {
-		return refused(decide.Finding{Reason: ofEgressIP, IP: f.IP},
+		return refusedNotice(decide.Finding{Reason: ofEgressIP, IP: f.IP},
 			"%s is an address of EgressIP %s, and stays that: take it out of that, or use another address", f.IP, by[0])
 	}
-	if subnet, what := inside(w.Config, f.IP); what != "" {
-		return refused(decide.Finding{Reason: insideCluster, IP: f.IP},
+	if subnet, what := clusterSubnetOf(w.Config, f.IP); what != "" {
+		return refusedNotice(decide.Finding{Reason: insideCluster, IP: f.IP},
 			"%s is inside %s, which is %s: use an address of no such subnet", f.IP, subnet, what)
 	}
 	if balanced {
@@ -206,8 +206,8 @@ func isAPIServer(w *world.View, is func(world.Endpoint) bool) bool {
 
 const forPods = "for pods"
 
-// inside says which of the cluster's own subnets an address is in.
-func inside(c *world.Config, ip netip.Addr) (subnet netip.Prefix, what string) {
+// clusterSubnetOf says which of the cluster's own subnets an address is in.
+func clusterSubnetOf(c *world.Config, ip netip.Addr) (subnet netip.Prefix, what string) {
 	for _, s := range c.ClusterSubnets {
 		if s.CIDR.Contains(ip) {
 			return s.CIDR, forPods

@@ -38,7 +38,7 @@ func (Balancers) Compile(w *world.View, key string, out *plan.Rows) {
 			byLocalOnly(w, s, p, f, rows)
 		}
 	}
-	rows.write(w.Config, w.Self, s, out)
+	rows.writeRows(w.Config, w.Self, s, out)
 }
 
 // onSwitch is what pods of this node meet, and what the host sends in by its management port: in-cluster clients are
@@ -51,17 +51,17 @@ func onSwitch(w *world.View, s *world.Service, p world.ServicePort, f world.Fami
 	}
 	for _, ip := range f.OfAddrs(s.ClusterIPs) {
 		if Gets(w, s, world.Frontend{IP: ip, Protocol: p.Protocol, Port: p.Port}) {
-			rows.add(internal, p.Protocol, ip, p.Port, b.Internal)
+			rows.addVIP(internal, p.Protocol, ip, p.Port, b.Internal)
 		}
 	}
 	for _, ip := range f.OfAddrs(External(w, s, p)) {
-		rows.add(scopeCluster, p.Protocol, ip, p.Port, b.Cluster)
+		rows.addVIP(scopeCluster, p.Protocol, ip, p.Port, b.Cluster)
 	}
 	if !HasNodePort(w, s, p) {
 		return
 	}
 	for _, ip := range f.OfAddrs(h.Addrs) {
-		rows.add(scopeSwitch, p.Protocol, ip, p.NodePort, b.Cluster)
+		rows.addVIP(scopeSwitch, p.Protocol, ip, p.NodePort, b.Cluster)
 	}
 }
 
@@ -74,7 +74,7 @@ func byLocalOnly(w *world.View, s *world.Service, p world.ServicePort, f world.F
 	if w.Config.GatewayMode == world.LocalGateway {
 		scope = scopeSwitch
 	}
-	rows.add(scope, p.Protocol, w.Config.LocalOnly(f), p.NodePort, BackendsOf(w, s, p, f).LocalPods)
+	rows.addVIP(scope, p.Protocol, w.Config.LocalOnly(f), p.NodePort, BackendsOf(w, s, p, f).LocalPods)
 }
 
 // onGateway is what comes in by the uplink in shared gateway mode. Ports that this host itself listens at are not
@@ -87,13 +87,13 @@ func onGateway(w *world.View, s *world.Service, p world.ServicePort, f world.Fam
 		scope = scopeLocalRouter
 	}
 	for _, ip := range f.OfAddrs(External(w, s, p)) {
-		rows.add(scope, p.Protocol, ip, p.Port, to.Gateway)
+		rows.addVIP(scope, p.Protocol, ip, p.Port, to.Gateway)
 	}
 	if !HasNodePort(w, s, p) {
 		return
 	}
 	for _, ip := range f.OfAddrs(h.Addrs) {
-		rows.add(scope, p.Protocol, ip, p.NodePort, to.Gateway)
+		rows.addVIP(scope, p.Protocol, ip, p.NodePort, to.Gateway)
 	}
 }
 

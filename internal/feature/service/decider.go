@@ -58,8 +58,9 @@ func (r *Refuser) Decide(v decide.View) ([]decide.Desired, time.Time) {
 			continue
 		}
 		refused, served := Refusals(w, s), Served(w, s)
-		if len(refused) > 0 || len(served) > 0 || shows(s, ConditionRefused) || shows(s, world.ConditionServed) {
-			out = append(out, r.desired(v, s, refused, served))
+		if len(refused) > 0 || len(served) > 0 || showsCondition(s, ConditionRefused) ||
+			showsCondition(s, world.ConditionServed) {
+			out = append(out, r.desiredStatus(v, s, refused, served))
 		} else {
 			delete(r.told, key)
 		}
@@ -68,12 +69,12 @@ func (r *Refuser) Decide(v decide.View) ([]decide.Desired, time.Time) {
 	return out, time.Time{}
 }
 
-// desired is a Service with condition Refused as long as something is refused to it, and condition Served as long as it
-// gets something.
-func (r *Refuser) desired(v decide.View, s *world.Service, now []decide.Notice,
+// desiredStatus is a Service with condition Refused as long as something is refused to it, and condition Served as long
+// as it gets something.
+func (r *Refuser) desiredStatus(v decide.View, s *world.Service, now []decide.Notice,
 	served []world.Frontend) decide.Desired {
 	d := decide.Desired{Kind: world.KindService, Key: s.Key(), Decision: world.Decision{UID: s.UID}}
-	d.Events = r.told.Tell(s.Key(), s.UID, shows(s, ConditionRefused), now)
+	d.Events = r.told.Tell(s.Key(), s.UID, showsCondition(s, ConditionRefused), now)
 	for i := range d.Events {
 		d.Events[i].Action = "Serve"
 	}
@@ -82,12 +83,12 @@ func (r *Refuser) desired(v decide.View, s *world.Service, now []decide.Notice,
 		refused[0].Status, refused[0].Reason, refused[0].Message = "True", ReasonRefused, decide.Messages(now)
 		refused = decide.Dated(s.Conditions, 0, v.Now, refused...)
 	}
-	d.Decision.Conditions = append(refused, record(v, s, served))
+	d.Decision.Conditions = append(refused, servedCondition(v, s, served))
 	return d
 }
 
-// record is condition Served. It says since when the list is what it is.
-func record(v decide.View, s *world.Service, served []world.Frontend) world.Condition {
+// servedCondition is condition Served. It says since when the list is what it is.
+func servedCondition(v decide.View, s *world.Service, served []world.Frontend) world.Condition {
 	c := world.Condition{Type: world.ConditionServed}
 	if len(served) == 0 {
 		return c
@@ -102,7 +103,7 @@ func record(v decide.View, s *world.Service, served []world.Frontend) world.Cond
 	return c
 }
 
-// shows says whether a Service shows a condition.
-func shows(s *world.Service, kind string) bool {
+// showsCondition says whether a Service shows a condition.
+func showsCondition(s *world.Service, kind string) bool {
 	return decide.Condition(s.Conditions, kind).Status != ""
 }

@@ -13,7 +13,7 @@ func TestDivided(t *testing.T) {
 		for i := range among {
 			among[i] = share{netip.AddrPort{}, 1 + i%3}
 		}
-		for _, interval := range divided(among) {
+		for _, interval := range divideNumbers(among) {
 			var first, last int
 			if interval == "" {
 				continue

@@ -23,7 +23,7 @@ type Backends struct {
 // address, which the other node takes for a peer's, whatever the packet carries. Pods do not reach that port outside
 // either (plan.ForgedTunnel), so that it does not matter which hosts are nodes, or become nodes later.
 func isTunnel(c *world.Config, p world.ServicePort, e world.Endpoint) bool {
-	_, what := inside(c, e.Addr())
+	_, what := clusterSubnetOf(c, e.Addr())
 	return p.Protocol == "udp" && int(e.Port()) == c.EncapPort && what != forPods
 }
 
@@ -35,19 +35,19 @@ const zoneLabel = "topology.kubernetes.io/zone"
 // else to its zone (KEP-2433, KEP-3015).
 func BackendsOf(w *world.View, s *world.Service, p world.ServicePort, f world.Family) Backends {
 	all := slices.DeleteFunc(slices.Clone(p.Endpoints), func(e world.Endpoint) bool {
-		_, what := inside(w.Config, e.Addr())
+		_, what := clusterSubnetOf(w.Config, e.Addr())
 		return world.FamilyOf(e.Addr()) != f || what != "" && what != forPods || isTunnel(w.Config, p, e)
 	})
 	var b Backends
-	b.Cluster = usable(all)
-	if hinted := hinted(w, b.Cluster); len(hinted) > 0 {
+	b.Cluster = usableEndpoints(all)
+	if hinted := hintedEndpoints(w, b.Cluster); len(hinted) > 0 {
 		b.Cluster = hinted
 	}
 	b.Internal = b.Cluster
 	if !s.ExternalLocal && !s.InternalLocal {
 		return b
 	}
-	local := usable(slices.DeleteFunc(all, func(e world.Endpoint) bool { return !here(w, e) }))
+	local := usableEndpoints(slices.DeleteFunc(all, func(e world.Endpoint) bool { return !isOnThisNode(w, e) }))
 	if s.InternalLocal {
 		b.Internal = local
 	}
@@ -64,8 +64,8 @@ func BackendsOf(w *world.View, s *world.Service, p world.ServicePort, f world.Fa
 	return b
 }
 
-// usable are the ready ones, or those that end and still serve.
-func usable(all []world.Endpoint) []world.Endpoint {
+// usableEndpoints are the ready ones, or those that end and still serve.
+func usableEndpoints(all []world.Endpoint) []world.Endpoint {
 	var ready, ending []world.Endpoint
 	for _, e := range all {
 		switch {
@@ -81,8 +81,8 @@ func usable(all []world.Endpoint) []world.Endpoint {
 	return ending
 }
 
-// hinted are those for this node, or for its zone; none if one has no hint at all, or no hint names either.
-func hinted(w *world.View, all []world.Endpoint) []world.Endpoint {
+// hintedEndpoints are those for this node, or for its zone; none if one has no hint at all, or no hint names either.
+func hintedEndpoints(w *world.View, all []world.Endpoint) []world.Endpoint {
 	if len(all) == 0 || len(all[0].ForNodes)+len(all[0].ForZones) == 0 {
 		return nil // what most are, without a look at the node
 	}
@@ -90,18 +90,18 @@ func hinted(w *world.View, all []world.Endpoint) []world.Endpoint {
 	if n == nil || slices.ContainsFunc(all, func(e world.Endpoint) bool { return !e.Ready }) {
 		return nil
 	}
-	if own := naming(all, n.Name, func(e world.Endpoint) []string { return e.ForNodes }); len(own) > 0 {
+	if own := filterByHint(all, n.Name, func(e world.Endpoint) []string { return e.ForNodes }); len(own) > 0 {
 		return own
 	}
 	zone := n.Labels[zoneLabel]
 	if zone == "" {
 		return nil
 	}
-	return naming(all, zone, func(e world.Endpoint) []string { return e.ForZones })
+	return filterByHint(all, zone, func(e world.Endpoint) []string { return e.ForZones })
 }
 
-// naming are those whose hints have name, or none if one has no hints.
-func naming(all []world.Endpoint, name string, hints func(world.Endpoint) []string) []world.Endpoint {
+// filterByHint are those whose hints have name, or none if one has no hints.
+func filterByHint(all []world.Endpoint, name string, hints func(world.Endpoint) []string) []world.Endpoint {
 	var out []world.Endpoint
 	for _, e := range all {
 		if len(hints(e)) == 0 {
@@ -114,9 +114,9 @@ func naming(all []world.Endpoint, name string, hints func(world.Endpoint) []stri
 	return out
 }
 
-// here says whether an endpoint is on this very node: its slice says so or does not say, and the address is one of the
-// node's pods or its host's own.
-func here(w *world.View, e world.Endpoint) bool {
+// isOnThisNode says whether an endpoint is on this very node: its slice says so or does not say, and the address is one
+// of the node's pods or its host's own.
+func isOnThisNode(w *world.View, e world.Endpoint) bool {
 	if e.Node != "" && e.Node != w.Self {
 		return false
 	}

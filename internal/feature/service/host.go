@@ -24,16 +24,16 @@ func (Host) Compile(w *world.View, _ string, out *plan.Rows) {
 	plan.Add(&out.Sysctls, plan.Sysctl{Key: plan.LinkSetting(w.Config.Bridge, "forwarding")}, "1")
 	for _, f := range w.Config.Families() {
 		k := kernel{w.Config, f, out}
-		k.sets()
+		k.declareSets()
 		k.refuseClients()
 		if k.hasFragments() {
-			k.translate(fragments, out.AddChain(plan.ChainServices), fmt.Sprintf("iifname %q ", w.Config.Bridge))
+			k.addTranslation(fragments, out.AddChain(plan.ChainServices), fmt.Sprintf("iifname %q ", w.Config.Bridge))
 		}
-		k.translate(all, out.AddChain(plan.ChainServices), notFromPods())
+		k.addTranslation(all, out.AddChain(plan.ChainServices), notFromPods())
 		own := out.AddChain(plan.ChainOwnServices)
-		k.translate(ownHost, own, "")
-		k.translate(all, own, "")
-		k.source()
+		k.addTranslation(ownHost, own, "")
+		k.addTranslation(all, own, "")
+		k.addSourceRules()
 		k.keepInside(w.Config.ServiceSubnets)
 		if s, ok := f.Of(n.Subnets); ok {
 			toOwnPods(w, n, f, world.Nth(s, 1), out)
@@ -64,9 +64,9 @@ const (
 	affine = "affine"
 )
 
-// targets is a map from a Service's address, protocol and port, with an interval of numbers where there are
+// targetsMap is a map from a Service's address, protocol and port, with an interval of numbers where there are
 // several endpoints, to an endpoint.
-func targets(who, choice string, f world.Family) string {
+func targetsMap(who, choice string, f world.Family) string {
 	return "services/" + who + "/" + choice + "." + f.String()
 }
 
@@ -98,12 +98,12 @@ func (k kernel) hasFragments() bool {
 	return k.config.UserspaceOVS && k.config.GatewayMode == world.SharedGateway
 }
 
-func (k kernel) ip() string { return [...]string{"ip", "ip6"}[k.family] }
+func (k kernel) ipKeyword() string { return [...]string{"ip", "ip6"}[k.family] }
 
-func (k kernel) frontend() string { return k.ip() + " daddr . meta l4proto . th dport" }
+func (k kernel) frontendMatch() string { return k.ipKeyword() + " daddr . meta l4proto . th dport" }
 
-// sets declares them. A number has no type of its own in nftables: typeof gives it one.
-func (k kernel) sets() {
+// declareSets declares them. A number has no type of its own in nftables: typeof gives it one.
+func (k kernel) declareSets() {
 	address := [...]string{"ipv4_addr", "ipv6_addr"}[k.family]
 	key, value := address+" . inet_proto . inet_service", address+" . inet_service"
 	lookUps := []string{ownHost, all}
@@ -111,21 +111,21 @@ func (k kernel) sets() {
 		lookUps = append(lookUps, fragments)
 	}
 	for _, who := range lookUps {
-		k.set(targets(who, one, k.family), plan.NFTSetSpec{Key: key, Value: value})
+		k.addSet(targetsMap(who, one, k.family), plan.NFTSetSpec{Key: key, Value: value})
 		for _, choice := range []string{shares, affine} {
-			k.set(targets(who, choice, k.family), plan.NFTSetSpec{
-				Key:   fmt.Sprintf("%s . numgen random mod %d", k.frontend(), modulus),
-				Value: k.ip() + " daddr . th dport", Interval: true, TypeOf: true,
+			k.addSet(targetsMap(who, choice, k.family), plan.NFTSetSpec{
+				Key:   fmt.Sprintf("%s . numgen random mod %d", k.frontendMatch(), modulus),
+				Value: k.ipKeyword() + " daddr . th dport", Interval: true, TypeOf: true,
 			})
 		}
 	}
 	for _, name := range []string{setKept, setHidden, setRefused, setRestricted} {
-		k.set(frontendSet(name, k.family), plan.NFTSetSpec{Key: key})
+		k.addSet(frontendSet(name, k.family), plan.NFTSetSpec{Key: key})
 	}
-	k.set(frontendSet(setClients, k.family), plan.NFTSetSpec{Key: address + " . " + key, Interval: true})
+	k.addSet(frontendSet(setClients, k.family), plan.NFTSetSpec{Key: address + " . " + key, Interval: true})
 }
 
-func (k kernel) set(name string, spec plan.NFTSetSpec) {
+func (k kernel) addSet(name string, spec plan.NFTSetSpec) {
 	plan.Add(&k.out.NFTSets, plan.NFTSet{Name: name}, spec)
 }
 
@@ -138,44 +138,45 @@ func notFromPods() string { return fmt.Sprintf("iifname != %q ", plan.DefaultNam
 func (k kernel) refuseClients() {
 	c, own := k.out.AddChain(plan.ChainServicesGuard), k.out.AddChain(plan.ChainOwnServicesGuard)
 	for chain, from := range map[plan.NFTChain]string{c: notFromPods(), own: ""} {
-		k.rule(chain, "1 clients", from+transport+"%s @%s %s saddr . %s != @%s drop",
-			k.frontend(), frontendSet(setRestricted, k.family), k.ip(), k.frontend(), frontendSet(setClients, k.family))
+		k.addRule(chain, "1 clients", from+transport+"%s @%s %s saddr . %s != @%s drop",
+			k.frontendMatch(), frontendSet(setRestricted, k.family), k.ipKeyword(), k.frontendMatch(),
+			frontendSet(setClients, k.family))
 	}
-	k.rule(c, "2 refused tcp", notFromPods()+"ct state new meta l4proto tcp %s @%s reject with tcp reset",
-		k.frontend(), frontendSet(setRefused, k.family))
-	k.rule(c, "3 refused", notFromPods()+"ct state new meta l4proto { udp, sctp } %s @%s reject",
-		k.frontend(), frontendSet(setRefused, k.family))
+	k.addRule(c, "2 refused tcp", notFromPods()+"ct state new meta l4proto tcp %s @%s reject with tcp reset",
+		k.frontendMatch(), frontendSet(setRefused, k.family))
+	k.addRule(c, "3 refused", notFromPods()+"ct state new meta l4proto { udp, sctp } %s @%s reject",
+		k.frontendMatch(), frontendSet(setRefused, k.family))
 }
 
-// translate looks a new connection up. A client keeps its endpoint by its address alone, as long as the endpoints stay
-// the same.
-func (k kernel) translate(who string, c plan.NFTChain, match string) {
+// addTranslation looks a new connection up. A client keeps its endpoint by its address alone, as long as the endpoints
+// stay the same.
+func (k kernel) addTranslation(who string, c plan.NFTChain, match string) {
 	for choice, slot := range map[string]string{
 		one: "", shares: fmt.Sprintf(" . numgen random mod %d", modulus),
-		affine: fmt.Sprintf(" . jhash %s saddr mod %d seed 0x1", k.ip(), modulus),
+		affine: fmt.Sprintf(" . jhash %s saddr mod %d seed 0x1", k.ipKeyword(), modulus),
 	} {
-		k.rule(c, who+" "+choice, match+transport+"dnat %s to %s%s map @%s", k.ip(), k.frontend(), slot,
-			targets(who, choice, k.family))
+		k.addRule(c, who+" "+choice, match+transport+"dnat %s to %s%s map @%s", k.ipKeyword(), k.frontendMatch(), slot,
+			targetsMap(who, choice, k.family))
 	}
 }
 
-// source keeps the addresses of clients outside where the policy asks for it, before gateway.Firewall masquerades what
-// goes to pods. Packets that go on to another node's host get this host's address, or the answer would not come back
-// here. Requests of the host to an endpoint of its own come from that endpoint's address: a server that is bound to no
-// address answers by UDP from the address that its client asks from.
-func (k kernel) source() {
+// addSourceRules keeps the addresses of clients outside where the policy asks for it, before gateway.Firewall
+// masquerades what goes to pods. Packets that go on to another node's host get this host's address, or the answer would
+// not come back here. Requests of the host to an endpoint of its own come from that endpoint's address: a server that
+// is bound to no address answers by UDP from the address that its client asks from.
+func (k kernel) addSourceRules() {
 	c := k.out.AddChain(plan.ChainPostrouting)
-	asked := fmt.Sprintf("ct original %s daddr . meta l4proto . ct original proto-dst", k.ip())
+	asked := fmt.Sprintf("ct original %s daddr . meta l4proto . ct original proto-dst", k.ipKeyword())
 	dev := plan.DefaultNames().ManagementPort()
 	const foreign = transport + "fib saddr type != local "
 	balanced := ""
 	if k.hasFragments() { // which pods would answer by the bridge
-		balanced = k.ip() + " daddr " + k.config.LocalOnly(k.family).String() + " "
+		balanced = k.ipKeyword() + " daddr " + k.config.LocalOnly(k.family).String() + " "
 	}
-	k.rule(c, "client kept", foreign+"oifname %q %s%s @%s accept", dev, balanced, asked,
+	k.addRule(c, "client kept", foreign+"oifname %q %s%s @%s accept", dev, balanced, asked,
 		frontendSet(setKept, k.family))
-	k.rule(c, "own endpoint", transport+"oifname \"lo\" ct status dnat snat %[1]s to %[1]s daddr", k.ip())
-	k.rule(c, "client masqueraded", foreign+"oifname != %q %s @%s masquerade", dev, asked,
+	k.addRule(c, "own endpoint", transport+"oifname \"lo\" ct status dnat snat %[1]s to %[1]s daddr", k.ipKeyword())
+	k.addRule(c, "client masqueraded", foreign+"oifname != %q %s @%s masquerade", dev, asked,
 		frontendSet(setHidden, k.family))
 }
 
@@ -186,13 +187,13 @@ func (k kernel) keepInside(ranges []netip.Prefix) {
 	c := k.out.AddChain(plan.ChainClusterIPGuard)
 	for _, s := range ranges {
 		if world.FamilyOf(s.Addr()) == k.family {
-			k.rule(c, s.String(), "oifname != { %q, \"lo\" } %s daddr %s counter drop",
-				plan.DefaultNames().ManagementPort(), k.ip(), s)
+			k.addRule(c, s.String(), "oifname != { %q, \"lo\" } %s daddr %s counter drop",
+				plan.DefaultNames().ManagementPort(), k.ipKeyword(), s)
 		}
 	}
 }
 
-func (k kernel) rule(c plan.NFTChain, name, format string, args ...any) {
+func (k kernel) addRule(c plan.NFTChain, name, format string, args ...any) {
 	plan.Add(&k.out.NFTRules, plan.NFTRule{Chain: c, Name: name + " " + k.family.String()}, fmt.Sprintf(format,
 		args...))
 }

@@ -29,7 +29,7 @@ func (HostPorts) Compile(w *world.View, key string, out *plan.Rows) {
 		for _, ip := range s.ClusterIPs {
 			h := hostPort{w: w, s: s, p: p, family: world.FamilyOf(ip), clusterIP: ip, out: out}
 			h.b = BackendsOf(w, s, p, h.family)
-			h.compile()
+			h.addElements()
 		}
 	}
 	healthCheck(w, s, out)
@@ -46,21 +46,22 @@ type hostPort struct {
 	out       *plan.Rows
 }
 
-// compile adds the cluster IP, for processes of the host, and the addresses that the outside uses too.
-func (h hostPort) compile() {
-	if h.gets(world.Frontend{IP: h.clusterIP, Protocol: h.p.Protocol, Port: h.p.Port}) && !h.byOVN(h.b.Internal) {
-		h.to(ownHost, netip.AddrPortFrom(h.clusterIP, h.p.Port), directly(h.b.Internal), h.s.Affinity > 0)
+// addElements adds the cluster IP, for processes of the host, and the addresses that the outside uses too.
+func (h hostPort) addElements() {
+	if h.getsFrontend(world.Frontend{IP: h.clusterIP, Protocol: h.p.Protocol, Port: h.p.Port}) &&
+		!h.byOVN(h.b.Internal) {
+		h.translateTo(ownHost, netip.AddrPortFrom(h.clusterIP, h.p.Port), equalShares(h.b.Internal), h.s.Affinity > 0)
 	}
-	for _, at := range h.external() {
+	for _, at := range h.externalAddrPorts() {
 		from, own := h.fromOutside(), h.ofOwnHost()
-		h.to(all, at, from, h.s.Affinity > 0)
+		h.translateTo(all, at, from, h.s.Affinity > 0)
 		if !slices.Equal(from, own) {
-			h.to(ownHost, at, own, h.s.Affinity > 0)
+			h.translateTo(ownHost, at, own, h.s.Affinity > 0)
 		}
 		if slices.ContainsFunc(from, h.isLocalOnly) && h.comesInFragments() {
-			h.to(fragments, at, directly(h.b.LocalPods), h.s.Affinity > 0)
+			h.translateTo(fragments, at, equalShares(h.b.LocalPods), h.s.Affinity > 0)
 		}
-		h.sources(at, from)
+		h.addSourceElements(at, from)
 	}
 }
 
@@ -69,10 +70,10 @@ func (h hostPort) compile() {
 // by the gateway router.
 func (h hostPort) comesInFragments() bool { return inFragments(h.w, h.p) && !byHost(h.w, h.s) }
 
-func (h hostPort) gets(f world.Frontend) bool { return Gets(h.w, h.s, f) }
+func (h hostPort) getsFrontend(f world.Frontend) bool { return Gets(h.w, h.s, f) }
 
-// external are the addresses and ports that packets from outside come with.
-func (h hostPort) external() []netip.AddrPort {
+// externalAddrPorts are the addresses and ports that packets from outside come with.
+func (h hostPort) externalAddrPorts() []netip.AddrPort {
 	var out []netip.AddrPort
 	if HasNodePort(h.w, h.s, h.p) {
 		for _, a := range h.family.OfAddrs(h.w.Host().Addrs) {
@@ -91,7 +92,7 @@ type share struct {
 	weight int
 }
 
-func directly(endpoints []world.Endpoint) []share {
+func equalShares(endpoints []world.Endpoint) []share {
 	var out []share
 	for _, e := range endpoints {
 		out = append(out, share{e.AddrPort, 1})
@@ -108,14 +109,14 @@ func (h hostPort) fromOutside() []share {
 	case local && h.p.NodePort != 0 && !(inFragments(h.w, h.p) && len(h.b.LocalPods) > 0):
 		return h.byManagementPort()
 	case local:
-		return directly(slices.Concat(h.b.LocalHost, h.b.LocalPods))
+		return equalShares(slices.Concat(h.b.LocalHost, h.b.LocalPods))
 	case len(h.b.LocalHost) > 0 && !byHost(h.w, h.s):
-		return directly(h.b.LocalHost) // the gateway bridge has sent the pods' share to OVN
+		return equalShares(h.b.LocalHost) // the gateway bridge has sent the pods' share to OVN
 	case len(h.b.LocalPods) > 0 && HasNodePort(h.w, h.s, h.p) && h.isAnswered():
 		return h.byManagementPort() // packets by a link other than the bridge, or of an EgressService's network
 	}
 	// Pods' answers to the client would leave by the bridge: its address is lost.
-	return directly(slices.Concat(h.b.LocalHost, h.b.LocalPods))
+	return equalShares(slices.Concat(h.b.LocalHost, h.b.LocalPods))
 }
 
 // ofOwnHost is where processes of the host go, for which the policy Local leaves none out.
@@ -156,7 +157,7 @@ func (h hostPort) nodePorts() []share {
 // byManagementPort is for the policy Local: own host's endpoints, and the pods' share to where OVN balances to own pods
 // only, or rejects.
 func (h hostPort) byManagementPort() []share {
-	out := directly(h.b.LocalHost)
+	out := equalShares(h.b.LocalHost)
 	if pods := len(h.b.LocalPods); pods > 0 || len(out) == 0 {
 		out = append(out, share{netip.AddrPortFrom(h.w.Config.LocalOnly(h.family), h.p.NodePort), max(pods, 1)})
 	}
@@ -174,7 +175,7 @@ func (h hostPort) anyOf(endpoints []world.Endpoint, keepClients bool) []share {
 	if len(endpoints) == 0 || h.byOVN(endpoints) && !h.s.InternalLocal && !keepClients {
 		return []share{{netip.AddrPortFrom(h.clusterIP, h.p.Port), 1}}
 	}
-	return directly(endpoints)
+	return equalShares(endpoints)
 }
 
 // byOVN reports whether OVN can balance all that the host sends to these.
@@ -190,8 +191,8 @@ func (h hostPort) allPods(endpoints []world.Endpoint) bool {
 	})
 }
 
-// to translates an address and port.
-func (h hostPort) to(who string, at netip.AddrPort, to []share, keepClients bool) {
+// translateTo translates an address and port.
+func (h hostPort) translateTo(who string, at netip.AddrPort, to []share, keepClients bool) {
 	choice := shares
 	switch {
 	case len(to) == 1:
@@ -199,25 +200,25 @@ func (h hostPort) to(who string, at netip.AddrPort, to []share, keepClients bool
 	case keepClients:
 		choice = affine
 	}
-	for i, interval := range divided(to) {
+	for i, interval := range divideNumbers(to) {
 		if interval == "" {
 			continue
 		}
-		key := h.key(at)
+		key := h.elementKey(at)
 		if choice != one {
 			key += " . " + interval
 		}
-		plan.Add(&h.out.NFTElems, plan.NFTElem{Set: targets(who, choice, h.family), Key: key}, fmt.Sprintf("%s . %d",
+		plan.Add(&h.out.NFTElems, plan.NFTElem{Set: targetsMap(who, choice, h.family), Key: key}, fmt.Sprintf("%s . %d",
 			to[i].to.Addr(), to[i].to.Port()))
-		if endless(h.p.Protocol) {
+		if lacksConnectionEnd(h.p.Protocol) {
 			plan.Add(&h.out.Datagrams, plan.Datagram{Protocol: h.p.Protocol, From: at, To: to[i].to}, plan.None{})
 		}
 	}
 }
 
-// divided are the shares' ranges of the numbers below modulus, which leave none out. Where there are more shares than
-// numbers, some have none.
-func divided(among []share) []string {
+// divideNumbers are the shares' ranges of the numbers below modulus, which leave none out. Where there are more shares
+// than numbers, some have none.
+func divideNumbers(among []share) []string {
 	total, before := 0, 0
 	for _, s := range among {
 		total += s.weight
@@ -235,32 +236,33 @@ func divided(among []share) []string {
 	return out
 }
 
-func (h hostPort) key(at netip.AddrPort) string {
+func (h hostPort) elementKey(at netip.AddrPort) string {
 	return fmt.Sprintf("%s . %s . %d", at.Addr(), h.p.Protocol, at.Port())
 }
 
-// sources says what becomes of the addresses of clients outside, and of clients that find nobody or may not come.
-func (h hostPort) sources(at netip.AddrPort, to []share) {
+// addSourceElements says what becomes of the addresses of clients outside, and of clients that find nobody or may not
+// come.
+func (h hostPort) addSourceElements(at netip.AddrPort, to []share) {
 	byOVN := len(to) == 1 && to[0].to.Addr() == h.clusterIP
 	switch {
 	case len(to) == 0:
-		h.element(setRefused, h.key(at))
+		h.addElement(setRefused, h.elementKey(at))
 	case !h.s.ExternalLocal && !byOVN:
-		h.element(setHidden, h.key(at))
+		h.addElement(setHidden, h.elementKey(at))
 	case h.s.ExternalLocal && (h.w.Config.GatewayMode == world.LocalGateway ||
 		slices.ContainsFunc(to, h.isLocalOnly)):
-		h.element(setKept, h.key(at))
+		h.addElement(setKept, h.elementKey(at))
 	}
 	if !forSome(h.s, at.Addr()) {
 		return
 	}
-	h.element(setRestricted, h.key(at))
-	for _, c := range clients(h.s, h.family) {
-		h.element(setClients, c.String()+" . "+h.key(at))
+	h.addElement(setRestricted, h.elementKey(at))
+	for _, c := range allowedClients(h.s, h.family) {
+		h.addElement(setClients, c.String()+" . "+h.elementKey(at))
 	}
 }
 
-func (h hostPort) element(set, key string) {
+func (h hostPort) addElement(set, key string) {
 	plan.Add(&h.out.NFTElems, plan.NFTElem{Set: frontendSet(set, h.family), Key: key}, "")
 }
 
@@ -272,7 +274,7 @@ func healthCheck(w *world.View, s *world.Service, out *plan.Rows) {
 	ready := map[netip.Addr]bool{}
 	for _, p := range s.Ports {
 		for _, e := range p.Endpoints {
-			if e.Ready && world.FamilyOf(e.Addr()) == world.FamilyOf(s.ClusterIPs[0]) && here(w, e) {
+			if e.Ready && world.FamilyOf(e.Addr()) == world.FamilyOf(s.ClusterIPs[0]) && isOnThisNode(w, e) {
 				ready[e.Addr()] = true
 			}
 		}

@@ -20,14 +20,14 @@ func refusalAtNodes(w *world.View, s *world.Service, f world.Frontend, nodes []s
 	if !slices.Contains(s.LoadBalancerIPs, f.IP) {
 		for _, name := range nodes {
 			if n := w.Node(name); n == nil || !n.LetsExternalIPs {
-				return refused(decide.Finding{Reason: addressOfNode, IP: f.IP},
+				return refusedNotice(decide.Finding{Reason: addressOfNode, IP: f.IP},
 					"%s is an address of node %s, and stays that: use a node port, or another address, or have an "+
 						"administrator annotate the node with %s=true", f.IP, name, externalIPs)
 			}
 		}
 	}
 	if what := ofNodeItself(w, f); what != "" {
-		return refused(decide.Finding{Reason: portOfNode, IP: f.IP, Part: f.String()},
+		return refusedNotice(decide.Finding{Reason: portOfNode, IP: f.IP, Part: f.String()},
 			"%s is on node %s the port of %s: use another port or address", f, nodes[0], what)
 	}
 	return decide.Notice{}
@@ -39,15 +39,15 @@ func refusalAtNodes(w *world.View, s *world.Service, f world.Frontend, nodes []s
 func refusalToUser(w *world.View, s *world.Service, f world.Frontend) decide.Notice {
 	ofThese := func(key string) bool { return strings.HasPrefix(key, s.Namespace+"/") }
 	if with := w.BalancersAt(f.IP); len(with) > 0 && !slices.ContainsFunc(with, ofThese) {
-		return refused(decide.Finding{Reason: ofBalancer, IP: f.IP},
+		return refusedNotice(decide.Finding{Reason: ofBalancer, IP: f.IP},
 			"%s is the address of the load balancer of Service %s, and stays that: use another address", f.IP, with[0])
 	}
 	if nodes := w.GatewaysAt(f.IP); len(nodes) > 0 && len(w.NodesAt(f.IP)) == 0 {
-		return refused(decide.Finding{Reason: ofGateway, IP: f.IP},
+		return refusedNotice(decide.Finding{Reason: ofGateway, IP: f.IP},
 			"%s is the default gateway of node %s, and stays that: use another address", f.IP, nodes[0])
 	}
 	if world.NotAHosts(world.Single(f.IP)) != "" || classE.Contains(f.IP) || w.IsNetworkEnd(f.IP) {
-		return refused(decide.Finding{Reason: ofNoHost, IP: f.IP},
+		return refusedNotice(decide.Finding{Reason: ofNoHost, IP: f.IP},
 			"%s is no address that a host can have: use another address", f.IP)
 	}
 	return decide.Notice{}

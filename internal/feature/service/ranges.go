@@ -10,8 +10,9 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// clients are those of a family that a load balancer's address is for. They are disjoint: nftables refuses overlaps.
-func clients(s *world.Service, f world.Family) []netip.Prefix {
+// allowedClients are those of a family that a load balancer's address is for. They are disjoint: nftables refuses
+// overlaps.
+func allowedClients(s *world.Service, f world.Family) []netip.Prefix {
 	var out []netip.Prefix
 	for _, r := range s.SourceRanges {
 		if world.FamilyOf(r.Addr()) == f {
@@ -34,7 +35,7 @@ func refusePods(w *world.View, s *world.Service, p world.ServicePort, f world.Fa
 		return
 	}
 	match := fmt.Sprintf("%s.dst == %s && %s.dst == %d", f.Match(), ip, p.Protocol, p.Port)
-	if only := clients(s, f); len(only) > 0 {
+	if only := allowedClients(s, f); len(only) > 0 {
 		texts := make([]string, len(only))
 		for i, r := range only {
 			texts[i] = r.String()

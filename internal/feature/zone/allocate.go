@@ -26,8 +26,8 @@ const (
 	noSubnetFree = "NoSubnetFree"
 )
 
-// refuse notes what was found, with the words for it.
-func (a *Allocation) refuse(f decide.Finding, format string, args ...any) {
+// refuseWith notes what was found, with the words for it.
+func (a *Allocation) refuseWith(f decide.Finding, format string, args ...any) {
 	f.Kind = reasonAllocation
 	a.Problems = append(a.Problems, decide.Notice{Finding: f, Event: reasonAllocation,
 		Message: fmt.Sprintf(format, args...)})
@@ -37,13 +37,13 @@ func (a *Allocation) refuse(f decide.Finding, format string, args ...any) {
 // as the world believes it, also while it is going away. It gets the lowest id and subnets that are free.
 func (t *taken) allocateNode(w *world.View, n *world.Node) (a Allocation) {
 	for _, p := range n.Problems {
-		a.refuse(decide.Finding{Reason: notBelieved, Part: p.About, Node: p.Owner}, "%s", p.Text)
+		a.refuseWith(decide.Finding{Reason: notBelieved, Part: p.About, Node: p.Owner}, "%s", p.Text)
 	}
 	if a.ID = n.ID; a.ID == 0 {
 		a.ID = t.freeID(w.Config.MaxID())
 	}
 	if a.ID == 0 {
-		a.refuse(decide.Finding{Reason: noIDFree},
+		a.refuseWith(decide.Finding{Reason: noIDFree},
 			"no id up to %d is free: delete nodes that are gone, or use larger join and transit subnets",
 			w.Config.MaxID())
 	}
@@ -56,11 +56,11 @@ func (t *taken) allocateNode(w *world.View, n *world.Node) (a Allocation) {
 			a.Subnets = append(a.Subnets, p)
 			continue
 		}
-		a.refuse(decide.Finding{Reason: noSubnetFree, Family: f},
+		a.refuseWith(decide.Finding{Reason: noSubnetFree, Family: f},
 			"no IP%s subnet is free in %v: delete nodes that are gone, or add a cluster subnet", f, w.Config.Cluster(f))
 	}
 	recorder{w, t}.record(n, &a)
-	a.Join, a.Transit = addresses(w.Config, a.ID)
+	a.Join, a.Transit = linkAddresses(w.Config, a.ID)
 	return a
 }
 
@@ -71,7 +71,7 @@ func (a Allocation) isSettled(n *world.Node) bool {
 		(n.UplinkMAC == n.Record.MAC || !n.UplinkMAC.IsValid())
 }
 
-func addresses(c *world.Config, id int) (join, transit []netip.Prefix) {
+func linkAddresses(c *world.Config, id int) (join, transit []netip.Prefix) {
 	if id == 0 {
 		return nil, nil
 	}

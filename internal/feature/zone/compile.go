@@ -42,31 +42,31 @@ func (Own) Compile(w *world.View, network string, out *plan.Rows) {
 		return
 	}
 	if network == ref.DefaultNetwork {
-		global(z.Node, out)
+		limitACLs(z.Node, out)
 	}
-	z.shared()
+	z.addCommonRows()
 	z.nodeSwitch()
-	z.join()
+	z.addJoinSwitch()
 	z.gatewayRouter()
-	z.transit()
-	z.routes()
+	z.addTransitSwitch()
+	z.addRoutes()
 }
 
 // RouterAddr and ManagementAddr are the first two addresses of a node's subnet, as in OVN-Kubernetes.
 func RouterAddr(subnet netip.Prefix) netip.Addr     { return world.Nth(subnet, 1) }
 func ManagementAddr(subnet netip.Prefix) netip.Addr { return world.Nth(subnet, 2) }
 
-// global has ACLs drop what they match and nothing besides. By default a switch with any ACL drops what conntrack calls
-// invalid, and OVS' userspace datapath (3.5) says that of a connection whose port was used for one that got no answer
-// in the last half minute: after a failover a busy pod's connections would fail for as long.
-func global(n *world.Node, out *plan.Rows) {
+// limitACLs has ACLs drop what they match and nothing besides. By default a switch with any ACL drops what conntrack
+// calls invalid, and OVS' userspace datapath (3.5) says that of a connection whose port was used for one that got no
+// answer in the last half minute: after a failover a busy pod's connections would fail for as long.
+func limitACLs(n *world.Node, out *plan.Rows) {
 	out.AddNB(plan.RowID{Table: "NB_Global", Name: "."}, plan.RowID{}, plan.Cols{
 		"name": n.Name, "options": map[string]string{"name": n.Name, "use_ct_inv_match": "false"},
 	})
 }
 
-// shared is what all nodes' parts of a network have in common.
-func (z ownPart) shared() {
+// addCommonRows is what all nodes' parts of a network have in common.
+func (z ownPart) addCommonRows() {
 	z.out.AddNB(plan.Router(z.names.ClusterRouter()), plan.RowID{}, plan.Cols{"name": z.names.ClusterRouter()})
 	for _, g := range []string{z.names.ServiceLBGroup(), z.names.GatewayLBGroup()} {
 		z.out.AddNB(plan.Group(g), plan.RowID{}, plan.Cols{"name": g})
@@ -82,7 +82,7 @@ func (z ownPart) nodeSwitch() {
 	sw := z.names.NodeSwitch(z.Node.Name)
 	z.out.AddNB(plan.Switch(sw), plan.RowID{}, plan.Cols{
 		"name": sw, "load_balancer_group": []plan.RowID{plan.Group(z.names.ServiceLBGroup())},
-		"copp": z.meter("egret-rejects", rejectsPerSecond, rejectsAtOnce, "reject"),
+		"copp": z.addMeter("egret-rejects", rejectsPerSecond, rejectsAtOnce, "reject"),
 	})
 	z.rejectUnserved(plan.Switch(sw))
 	port, peer := z.names.RouterToNodeSwitch(z.Node.Name), z.names.NodeSwitchToRouter(z.Node.Name)
@@ -94,26 +94,26 @@ func (z ownPart) nodeSwitch() {
 	port = z.names.HostPort(z.Node.Name)
 	mac := world.MAC(ManagementAddr(z.Subnets[0]))
 	z.out.AddNB(plan.RowID{Table: "Logical_Switch_Port", Name: port}, plan.Switch(sw), plan.Cols{
-		"name": port, "addresses": []string{address(mac, management)},
+		"name": port, "addresses": []string{addressColumn(mac, management)},
 	})
 }
 
-// address is a switch port's address column: the hardware address and the IP addresses behind it.
-func address(mac string, ips []string) string {
+// addressColumn is a switch port's address column: the hardware address and the IP addresses behind it.
+func addressColumn(mac string, ips []string) string {
 	for _, ip := range ips {
 		mac += " " + ip
 	}
 	return mac
 }
 
-func (z ownPart) join() {
+func (z ownPart) addJoinSwitch() {
 	z.out.AddNB(plan.Switch(z.names.JoinSwitch()), plan.RowID{}, plan.Cols{"name": z.names.JoinSwitch()})
 	z.out.AddPeers(z.names.ClusterRouter(), z.names.RouterToJoin(), z.names.JoinSwitch(), z.names.JoinToRouter(),
-		z.JoinMAC(1), append(z.joins(1), z.slots(1, z.w.Config.SlotJoin)...), nil, nil)
-	z.bind(z.names.RouterToJoin(), z.Node.ID, z.w.Config.SlotJoin, z.JoinMAC(z.Node.ID))
+		z.JoinMAC(1), append(z.joinAddresses(1), z.slotAddresses(1, z.w.Config.SlotJoin)...), nil, nil)
+	z.bindNextHops(z.names.RouterToJoin(), z.Node.ID, z.w.Config.SlotJoin, z.JoinMAC(z.Node.ID))
 }
 
-func (z ownPart) joins(id int) []string {
+func (z ownPart) joinAddresses(id int) []string {
 	var out []string
 	for _, f := range z.Families() {
 		out = append(out, z.JoinAddr(id, f).String())
@@ -132,10 +132,10 @@ func (z ownPart) gatewayRouter() {
 	gr, ext := z.names.GatewayRouter(z.Node.Name), z.names.ExternalSwitch(z.Node.Name)
 	z.out.AddNB(plan.Router(gr), plan.RowID{}, plan.Cols{"name": gr, "options": map[string]string{
 		"chassis": z.Node.Name, "lb_force_snat_ip": "router_ip", "always_learn_from_arp_request": "true",
-		"mac_binding_age_threshold": z.ages(),
+		"mac_binding_age_threshold": z.bindingAges(),
 	}, "copp": z.boundNeighbours(), "load_balancer_group": []plan.RowID{plan.Group(z.names.GatewayLBGroup())}})
 	z.out.AddPeers(gr, z.names.GatewayToJoin(z.Node.Name), z.names.JoinSwitch(), z.names.JoinToGateway(z.Node.Name),
-		z.JoinMAC(z.Node.ID), z.joins(z.Node.ID),
+		z.JoinMAC(z.Node.ID), z.joinAddresses(z.Node.ID),
 		map[string]string{"gateway_mtu": plan.Itoa(z.w.Config.PodMTU(z.Host))}, nil)
 	z.out.AddNB(plan.Switch(ext), plan.RowID{}, plan.Cols{"name": ext})
 	var networks []string
@@ -143,20 +143,20 @@ func (z ownPart) gatewayRouter() {
 		networks = append(networks, p.String())
 	}
 	z.out.AddPeers(gr, z.names.GatewayToExternal(z.Node.Name), ext, z.names.ExternalToGateway(z.Node.Name),
-		z.Host.UplinkMAC, networks, nil, z.announced())
+		z.Host.UplinkMAC, networks, nil, z.announcedOptions())
 	localnet := z.names.Localnet(z.w.Config.Bridge, z.Node.Name)
 	z.out.AddNB(plan.RowID{Table: "Logical_Switch_Port", Name: localnet}, plan.Switch(ext), plan.Cols{
 		"name": localnet, "type": "localnet", "addresses": []string{"unknown"},
 		"options": map[string]string{"network_name": plan.PhysicalNetwork},
 	})
 	z.gatewayRoutes()
-	z.unanswered()
+	z.snatUnanswered()
 }
 
-// announced is what ovn-controller tells the uplink that it has: the node's own IPv4 address. OVN-Kubernetes' value
-// "router" stands for all addresses that rows of NAT translate to. Those of the join switch are nobody's business
+// announcedOptions is what ovn-controller tells the uplink that it has: the node's own IPv4 address. OVN-Kubernetes'
+// value "router" stands for all addresses that rows of NAT translate to. Those of the join switch are nobody's business
 // outside, and an egress IP is announced by internal/plane/announce, and only while this node answers for it.
-func (z ownPart) announced() map[string]string {
+func (z ownPart) announcedOptions() map[string]string {
 	primary, ok := world.V4.Of(z.Host.Primary)
 	if !ok || z.Name != ref.DefaultNetwork {
 		return nil
@@ -172,14 +172,14 @@ func (z ownPart) gatewayRoutes() {
 			z.out.AddRoute(gr, "dst-ip", c.String(), z.JoinAddr(1, f).Addr().String(), "")
 		}
 		for _, via := range f.OfAddrs(z.Host.Gateways) {
-			z.out.AddRoute(gr, "dst-ip", anywhere(f), via.String(), z.names.GatewayToExternal(z.w.Self))
+			z.out.AddRoute(gr, "dst-ip", defaultRoute(f), via.String(), z.names.GatewayToExternal(z.w.Self))
 		}
 	}
 }
 
-func anywhere(f world.Family) string { return [...]string{"0.0.0.0/0", "::/0"}[f] }
+func defaultRoute(f world.Family) string { return [...]string{"0.0.0.0/0", "::/0"}[f] }
 
-func (z ownPart) transit() {
+func (z ownPart) addTransitSwitch() {
 	z.out.AddNB(plan.Switch(z.names.TransitSwitch()), plan.RowID{}, plan.Cols{
 		"name":         z.names.TransitSwitch(),
 		"other_config": map[string]string{"requested-tnl-key": plan.Itoa(z.names.TransitKey())},
@@ -187,10 +187,11 @@ func (z ownPart) transit() {
 	key := map[string]string{"requested-tnl-key": plan.Itoa(z.Node.ID)}
 	port, peer := z.names.RouterToTransit(z.Node.Name), z.names.TransitToRouter(z.Node.Name)
 	z.out.AddPeers(z.names.ClusterRouter(), port, z.names.TransitSwitch(), peer,
-		z.TransitMAC(z.Node.ID), append(z.transits(z.Node.ID), z.slots(z.Node.ID, z.w.Config.SlotTransit)...), key, key)
+		z.TransitMAC(z.Node.ID), append(z.transitAddresses(z.Node.ID),
+			z.slotAddresses(z.Node.ID, z.w.Config.SlotTransit)...), key, key)
 }
 
-func (z ownPart) transits(id int) []string {
+func (z ownPart) transitAddresses(id int) []string {
 	var out []string
 	for _, f := range z.Families() {
 		out = append(out, z.TransitAddr(id, f).String())
@@ -198,11 +199,11 @@ func (z ownPart) transits(id int) []string {
 	return out
 }
 
-// routes send what this node's pods say to the outside to the gateway router, or in local gateway mode to the host: it
-// has a port into the default network alone, and pods of others leave as in shared gateway mode. The
-// route for the whole cluster subnet is for packets of other nodes' pods that were steered here: OVN acts on a reroute
-// policy only where a route matched first, and it is the way to the gateway router for those that are translated here.
-func (z ownPart) routes() {
+// addRoutes send what this node's pods say to the outside to the gateway router, or in local gateway mode to the host:
+// it has a port into the default network alone, and pods of others leave as in shared gateway mode. The route for the
+// whole cluster subnet is for packets of other nodes' pods that were steered here: OVN acts on a reroute policy only
+// where a route matched first, and it is the way to the gateway router for those that are translated here.
+func (z ownPart) addRoutes() {
 	for _, s := range z.Subnets {
 		f := world.FamilyOf(s.Addr())
 		gateway := z.JoinAddr(z.Node.ID, f).Addr()

@@ -83,8 +83,8 @@ func (d *Allocator) Decide(v decide.View) (desired []decide.Desired, again time.
 		if is = is && last.uid == said.UID; !is {
 			last.Allocation = Allocation{}
 		}
-		if !is || touched || !last.equal(a) {
-			desired = append(desired, d.desired(said, a, last.Allocation))
+		if !is || touched || !last.equalAllocation(a) {
+			desired = append(desired, d.desiredNode(said, a, last.Allocation))
 		}
 		d.last[name] = lastGot{a, said.UID}
 	}
@@ -114,8 +114,8 @@ func (d *Allocator) forgetNode(name string) {
 	delete(d.told, name)
 }
 
-// desired is a Node with what it gets, given what it got last.
-func (d *Allocator) desired(n *world.Node, a, last Allocation) decide.Desired {
+// desiredNode is a Node with what it gets, given what it got last.
+func (d *Allocator) desiredNode(n *world.Node, a, last Allocation) decide.Desired {
 	one := decide.Desired{Kind: world.KindNode, Key: n.Name, Decision: world.Decision{UID: n.UID}}
 	one.Decision.Status = world.Allocation{
 		ID: a.ID, Subnets: a.Subnets, Join: a.Join, Transit: a.Transit, Record: a.Record,
@@ -126,7 +126,7 @@ func (d *Allocator) desired(n *world.Node, a, last Allocation) decide.Desired {
 		!slices.Equal(last.Record.Addrs, is) {
 		one.Events = append(one.Events, decide.Event{Reason: reasonMoved, Message: fmt.Sprintf(
 			"recorded as the node's addresses are %s now, and were %s: selected pods of other nodes reach it there",
-			texts(is), texts(was))})
+			addrsText(is), addrsText(was))})
 	}
 	for i := range one.Events {
 		one.Events[i].Action = "Allocate"
@@ -134,12 +134,12 @@ func (d *Allocator) desired(n *world.Node, a, last Allocation) decide.Desired {
 	return one
 }
 
-func (a Allocation) equal(o Allocation) bool {
+func (a Allocation) equalAllocation(o Allocation) bool {
 	return a.ID == o.ID && slices.Equal(a.Subnets, o.Subnets) && slices.Equal(a.Join, o.Join) &&
 		slices.Equal(a.Transit, o.Transit) && a.Record.Equal(o.Record) && slices.Equal(a.Problems, o.Problems)
 }
 
-func texts(list []netip.Addr) string {
+func addrsText(list []netip.Addr) string {
 	var out []string
 	for _, a := range list {
 		out = append(out, a.String())

@@ -19,15 +19,15 @@ const secondaryNetworks = "egret.k8s.ovn.org/secondary-networks"
 // commonly one link, and of one owner.
 var near = [...]int{world.V4: 24, world.V6: 64}
 
-// strays says why a node's new address is not believed on its word alone, and what to do; "" if it is near, in a
+// strayReason says why a node's new address is not believed on its word alone, and what to do; "" if it is near, in a
 // network of another recorded node, or in one that people confirm. A family of which nothing is recorded begins as a
 // new node does.
-func (r recorder) strays(n *world.Node, p netip.Prefix) (reason, why string) {
+func (r recorder) strayReason(n *world.Node, p netip.Prefix) (reason, why string) {
 	f, ip := world.FamilyOf(p.Addr()), p.Addr()
 	old := f.OfAddrs(n.Record.Addrs)
 	contains := func(c netip.Prefix) bool { return c.Contains(ip) }
 	if len(old) == 0 || p.Contains(old[0]) && netip.PrefixFrom(old[0], near[f]).Contains(ip) ||
-		slices.ContainsFunc(n.Confirmed, contains) || r.vouched(n, ip) {
+		slices.ContainsFunc(n.Confirmed, contains) || r.isVouched(n, ip) {
 		return "", ""
 	}
 	return elsewhere, fmt.Sprintf("is in no network that another node has, and far from %s, which stays recorded: "+
@@ -36,8 +36,8 @@ func (r recorder) strays(n *world.Node, p netip.Prefix) (reason, why string) {
 		secondaryNetworks, n.Name)
 }
 
-// vouched says whether another node is recorded with an address of a network that has this one, too.
-func (r recorder) vouched(n *world.Node, ip netip.Addr) bool {
+// isVouched says whether another node is recorded with an address of a network that has this one, too.
+func (r recorder) isVouched(n *world.Node, ip netip.Addr) bool {
 	for _, name := range r.w.Nodes() {
 		other := r.w.Node(name)
 		for _, q := range other.Primary {

@@ -21,11 +21,11 @@ const (
 // boundNeighbours bounds what a gateway router learns of the link, ovn-nb(5) "Copp". Its own questions are not bounded:
 // packets to one absent host would otherwise keep others from being found.
 func (z ownPart) boundNeighbours() plan.RowID {
-	return z.meter("egret-neighbours", neighboursASecond, neighboursAtOnce, "arp", "nd-ns", "nd-na")
+	return z.addMeter("egret-neighbours", neighboursASecond, neighboursAtOnce, "arp", "nd-ns", "nd-na")
 }
 
-// meter bounds what ovn-controller receives of some kinds of packets, each kind for itself.
-func (z ownPart) meter(name string, perSecond, burst int, kinds ...string) plan.RowID {
+// addMeter bounds what ovn-controller receives of some kinds of packets, each kind for itself.
+func (z ownPart) addMeter(name string, perSecond, burst int, kinds ...string) plan.RowID {
 	name = z.names.Row(name)
 	copp, meter := plan.RowID{Table: "Copp", Name: name}, plan.RowID{Table: "Meter", Name: name}
 	z.out.AddNB(plan.RowID{Table: "Meter_Band", Name: name}, meter, plan.Cols{
@@ -40,10 +40,10 @@ func (z ownPart) meter(name string, perSecond, burst int, kinds ...string) plan.
 	return copp
 }
 
-// ages are the option mac_binding_age_threshold, ovn-nb(5) "Logical_Router": silent neighbours are forgotten, but for
-// the gateways outside. A node that takes an egress IP over, and that no packet left through for a while, knows the way
-// then.
-func (z ownPart) ages() string {
+// bindingAges are the option mac_binding_age_threshold, ovn-nb(5) "Logical_Router": silent neighbours are forgotten,
+// but for the gateways outside. A node that takes an egress IP over, and that no packet left through for a while, knows
+// the way then.
+func (z ownPart) bindingAges() string {
 	var ages []string
 	for _, via := range z.Host.Gateways {
 		ages = append(ages, via.String()+":0")

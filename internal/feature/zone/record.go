@@ -18,33 +18,34 @@ type recorder struct {
 
 // record fills in the record of a node.
 func (r recorder) record(n *world.Node, a *Allocation) {
-	a.Record.MAC = r.mac(n)
+	a.Record.MAC = r.recordedMAC(n)
 	for _, f := range [...]world.Family{world.V4, world.V6} {
-		if ip, is := r.addr(n, f, a); is {
+		if ip, is := r.recordedAddr(n, f, a); is {
 			a.Record.Addrs = append(a.Record.Addrs, ip)
 		}
 	}
 }
 
-// mac is the hardware address to record; none where neither the node nor its record has one.
-func (r recorder) mac(n *world.Node) world.HardwareAddr {
+// recordedMAC is the hardware address to record; none where neither the node nor its record has one.
+func (r recorder) recordedMAC(n *world.Node) world.HardwareAddr {
 	if holder := r.macs.last(n.UplinkMAC); !n.UplinkMAC.IsValid() || holder != "" && holder != n.Name {
 		return n.Record.MAC
 	}
 	return n.UplinkMAC
 }
 
-// addr is the address of a family to record, and whether there is one; why the node's own is not, goes to its problems.
-func (r recorder) addr(n *world.Node, f world.Family, a *Allocation) (netip.Addr, bool) {
+// recordedAddr is the address of a family to record, and whether there is one; why the node's own is not, goes to its
+// problems.
+func (r recorder) recordedAddr(n *world.Node, f world.Family, a *Allocation) (netip.Addr, bool) {
 	old := f.OfAddrs(n.Record.Addrs)
 	p, claims := f.Of(n.Primary)
 	reason, why := "", ""
 	if claims && !slices.Contains(old, p.Addr()) {
-		reason, why = r.refusal(n, p)
+		reason, why = r.refusalReason(n, p)
 	}
 	switch {
 	case why != "":
-		a.refuse(decide.Finding{Reason: reason, IP: p.Addr()}, "address %s %s", p.Addr(), why)
+		a.refuseWith(decide.Finding{Reason: reason, IP: p.Addr()}, "address %s %s", p.Addr(), why)
 	case claims:
 		return p.Addr(), true
 	}
@@ -64,10 +65,10 @@ const (
 	elsewhere  = "OutsideKnownNetworks"
 )
 
-// refusal says why an address that a node names is not recorded, and what to do; "" if it is. The first address that a
-// node is recorded with may be in any network, and one that a Service asks for: it is an address of the node then, and
-// stays that. A node that is known can take neither an outside host's nor a Service's.
-func (r recorder) refusal(n *world.Node, p netip.Prefix) (reason, why string) {
+// refusalReason says why an address that a node names is not recorded, and what to do; "" if it is. The first address
+// that a node is recorded with may be in any network, and one that a Service asks for: it is an address of the node
+// then, and stays that. A node that is known can take neither an outside host's nor a Service's.
+func (r recorder) refusalReason(n *world.Node, p netip.Prefix) (reason, why string) {
 	const another = "give the node's primary network an address of its own"
 	ip := p.Addr()
 	if why := world.NotAHosts(p); why != "" {
@@ -90,5 +91,5 @@ func (r recorder) refusal(n *world.Node, p netip.Prefix) (reason, why string) {
 		return ofService, fmt.Sprintf("is an address of Service %s, which keeps it: take it out of the Service, or "+
 			"give the node another", services[0])
 	}
-	return r.strays(n, p)
+	return r.strayReason(n, p)
 }

@@ -20,27 +20,28 @@ func (Remote) Compile(w *world.View, key string, out *plan.Rows) {
 	if _, _, ok := w.Zone(); !ok || n == nil || key == w.Self || n.ID == 0 || n.ChassisID == "" || len(n.Primary) == 0 {
 		return
 	}
-	chassis(w.Config, n, out)
+	addRemoteChassis(w.Config, n, out)
 	for _, network := range w.Networks() {
 		if z, ok := partOf(w, network, out); ok {
-			z.to(n)
+			z.addRemoteNode(n)
 		}
 	}
 }
 
-// to is the way to another node's part of the network, which has none where it has no subnet.
-func (z ownPart) to(n *world.Node) {
+// addRemoteNode is the way to another node's part of the network, which has none where it has no subnet.
+func (z ownPart) addRemoteNode(n *world.Node) {
 	subnets := n.In(z.Name).Subnets
 	if len(subnets) == 0 && z.Name != ref.DefaultNetwork {
 		return
 	}
 	port := z.names.TransitToRouter(n.Name)
 	z.out.AddNB(plan.RowID{Table: "Logical_Switch_Port", Name: port}, plan.Switch(z.names.TransitSwitch()), plan.Cols{
-		"name": port, "type": "remote", "addresses": []string{address(z.TransitMAC(n.ID), z.transits(n.ID))},
+		"name": port, "type": "remote", "addresses": []string{addressColumn(z.TransitMAC(n.ID),
+			z.transitAddresses(n.ID))},
 		"options": map[string]string{"requested-tnl-key": plan.Itoa(n.ID), "requested-chassis": n.ChassisID},
 	})
 	if z.w.Hosts(n.Name) {
-		z.bind(z.names.RouterToTransit(z.w.Self), n.ID, z.w.Config.SlotTransit, z.TransitMAC(n.ID))
+		z.bindNextHops(z.names.RouterToTransit(z.w.Self), n.ID, z.w.Config.SlotTransit, z.TransitMAC(n.ID))
 	}
 	for _, s := range subnets {
 		via := z.TransitAddr(n.ID, world.FamilyOf(s.Addr())).Addr().String()
@@ -53,9 +54,9 @@ func (z ownPart) to(n *world.Node) {
 	}
 }
 
-// chassis is the other node's tunnel endpoint, as the local Southbound must know it: ovn-controller makes a tunnel to a
-// chassis that is marked remote when ovn-is-interconn is set.
-func chassis(c *world.Config, n *world.Node, out *plan.Rows) {
+// addRemoteChassis is the other node's tunnel endpoint, as the local Southbound must know it: ovn-controller makes a
+// tunnel to a chassis that is marked remote when ovn-is-interconn is set.
+func addRemoteChassis(c *world.Config, n *world.Node, out *plan.Rows) {
 	encap := plan.RowID{Table: "Encap", Name: n.ChassisID}
 	id := plan.RowID{Table: "Chassis", Name: n.ChassisID}
 	plan.Add(&out.SB, id, plan.Row{Cols: plan.Cols{

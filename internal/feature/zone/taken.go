@@ -115,8 +115,8 @@ func (t *taken) freeSubnet(c *world.Config, f world.Family) (netip.Prefix, bool)
 	at := &t.parts[f]
 	for ; at.subnet < len(c.ClusterSubnets); *at = (position{at.subnet + 1, 0}) {
 		s := c.ClusterSubnets[at.subnet]
-		for ; world.FamilyOf(s.CIDR.Addr()) == f && at.part < parts(s); at.part++ {
-			if p := part(s, at.part); len(t.subnets[p]) == 0 {
+		for ; world.FamilyOf(s.CIDR.Addr()) == f && at.part < countNodeSubnets(s); at.part++ {
+			if p := nthNodeSubnet(s, at.part); len(t.subnets[p]) == 0 {
 				return p, true
 			}
 		}
@@ -127,11 +127,11 @@ func (t *taken) freeSubnet(c *world.Config, f world.Family) (netip.Prefix, bool)
 // mostParts is the length of the highest id in bits: of a cluster subnet so many parts are enough.
 const mostParts = 15
 
-// parts returns how many node subnets a cluster subnet has.
-func parts(s world.ClusterSubnet) int { return 1 << min(s.NodeLen-s.CIDR.Bits(), mostParts) }
+// countNodeSubnets returns how many node subnets a cluster subnet has.
+func countNodeSubnets(s world.ClusterSubnet) int { return 1 << min(s.NodeLen-s.CIDR.Bits(), mostParts) }
 
-// part returns the n-th node subnet of a cluster subnet.
-func part(s world.ClusterSubnet, n int) netip.Prefix {
+// nthNodeSubnet returns the n-th node subnet of a cluster subnet.
+func nthNodeSubnet(s world.ClusterSubnet, n int) netip.Prefix {
 	a := s.CIDR.Masked().Addr()
 	b := a.As16()
 	for i := 128 - a.BitLen() + s.NodeLen - 1; n > 0; i, n = i-1, n>>1 {

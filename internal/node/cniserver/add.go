@@ -15,17 +15,17 @@ import (
 	"github.com/egret-net/egret/internal/plan"
 )
 
-// add attaches a pod. The same call again gives the same answer.
-func (s *Server) add(ctx context.Context, r *cni.Request) (*current.Result, error) {
+// addPod attaches a pod. The same call again gives the same answer.
+func (s *Server) addPod(ctx context.Context, r *cni.Request) (*current.Result, error) {
 	if err := s.node.Ready(); err != nil {
 		return nil, types.NewError(types.ErrTryAgainLater,
 			"Egret cannot attach pods on this node yet; the runtime will try again", err.Error())
 	}
-	pod, err := s.pod(ctx, r.Pod)
+	pod, err := s.lookUpPod(ctx, r.Pod)
 	if err != nil {
 		return nil, err
 	}
-	unlock, err := s.pods.lock(ctx, r.Pod.Namespace+"/"+r.Pod.Name)
+	unlock, err := s.pods.lockKey(ctx, r.Pod.Namespace+"/"+r.Pod.Name)
 	if err != nil {
 		return nil, fmt.Errorf("wait for another call for this pod: %w", err)
 	}
@@ -36,21 +36,21 @@ func (s *Server) add(ctx context.Context, r *cni.Request) (*current.Result, erro
 	}
 	for _, p := range ports {
 		if p.SandboxID == r.ContainerID {
-			if result, err := s.again(ctx, r, p); result != nil || err != nil {
+			if result, err := s.repeatAdd(ctx, r, p); result != nil || err != nil {
 				return result, err
 			}
 		}
 		// Remains of the pod's previous sandbox, or of a previous pod of that name, have the same logical port.
 		if p.Namespace == r.Pod.Namespace && p.Name == r.Pod.Name {
-			if err := s.detach(ctx, p); err != nil {
+			if err := s.detachPod(ctx, p); err != nil {
 				return nil, fmt.Errorf("remove the pod's former interface %s: %w", p.HostIface, err)
 			}
 		}
 	}
-	return s.attach(ctx, r, pod)
+	return s.attachPod(ctx, r, pod)
 }
 
-func (s *Server) pod(ctx context.Context, want cni.Pod) (PodInfo, error) {
+func (s *Server) lookUpPod(ctx context.Context, want cni.Pod) (PodInfo, error) {
 	pod, err := s.node.Pod(ctx, want.Namespace, want.Name, want.UID)
 	if err != nil {
 		return PodInfo{}, fmt.Errorf("look up pod %s/%s: %w", want.Namespace, want.Name, err)
@@ -67,28 +67,29 @@ func (s *Server) pod(ctx context.Context, want cni.Pod) (PodInfo, error) {
 	return pod, nil
 }
 
-// again answers a repeated ADD; a nil result means that the attachment is not whole and the pod must be attached again.
-func (s *Server) again(ctx context.Context, r *cni.Request, p PodPort) (*current.Result, error) {
+// repeatAdd answers a repeated ADD; a nil result means that the attachment is not whole and the pod must be attached
+// again.
+func (s *Server) repeatAdd(ctx context.Context, r *cni.Request, p PodPort) (*current.Result, error) {
 	if peer, err := podlink.PeerName(p.HostIface, r.NetNS); err == nil && peer != "" && peer != r.IfName {
 		return nil, types.NewError(types.ErrInvalidEnvironmentVariables,
 			fmt.Sprintf("CNI_IFNAME is %q, but the pod has its interface %s of this network: it gets one only",
 				r.IfName, peer), "")
 	}
-	link, ok := s.link(p, r)
+	link, ok := s.linkSpec(p, r)
 	if !ok || podlink.Verify(link) != nil {
 		return nil, nil
 	}
 	if err := s.node.Annotate(ctx, p.Namespace, p.Name, p.UID, podNetworks(link)); err != nil {
 		return nil, fmt.Errorf("annotate the pod with its addresses: %w", err)
 	}
-	if err := s.plug(ctx, p); err != nil {
+	if err := s.plugPort(ctx, p); err != nil {
 		return nil, err
 	}
-	return result(link), nil
+	return resultOf(link), nil
 }
 
-func (s *Server) attach(ctx context.Context, r *cni.Request, pod PodInfo) (*current.Result, error) {
-	ips, err := s.allocate(ctx, r.ContainerID)
+func (s *Server) attachPod(ctx context.Context, r *cni.Request, pod PodInfo) (*current.Result, error) {
+	ips, err := s.allocateAddresses(ctx, r.ContainerID)
 	if err != nil {
 		return nil, err
 	}
@@ -99,21 +100,22 @@ func (s *Server) attach(ctx context.Context, r *cni.Request, pod PodInfo) (*curr
 		Namespace: r.Pod.Namespace, Name: r.Pod.Name, UID: pod.UID, NetNS: r.NetNS, IfName: r.IfName,
 		MAC: podlink.HardwareAddr(ips).String(), IPs: ips,
 	}
-	link, ok := s.link(p, r)
+	link, ok := s.linkSpec(p, r)
 	if !ok {
-		s.release(r.ContainerID)
+		s.releaseAddresses(r.ContainerID)
 		return nil, types.NewError(types.ErrTryAgainLater,
 			"the node's pod subnets just changed; the runtime will try again", "")
 	}
-	if err := s.build(ctx, p, link); err != nil {
-		s.undo(ctx, p)
+	if err := s.buildAttachment(ctx, p, link); err != nil {
+		s.undoAdd(ctx, p)
 		return nil, err
 	}
-	return result(link), nil
+	return resultOf(link), nil
 }
 
-// build does all that can be done at the same time: the annotation, the pod's end of the veth, the port and the plan.
-func (s *Server) build(ctx context.Context, p PodPort, link podlink.Spec) error {
+// buildAttachment does all that can be done at the same time: the annotation, the pod's end of the veth, the port and
+// the plan.
+func (s *Server) buildAttachment(ctx context.Context, p PodPort, link podlink.Spec) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		if err := s.node.Annotate(ctx, p.Namespace, p.Name, p.UID, podNetworks(link)); err != nil {
@@ -126,13 +128,13 @@ func (s *Server) build(ctx context.Context, p PodPort, link podlink.Spec) error 
 			return err
 		}
 		group.Go(func() error { return podlink.Configure(link) })
-		return s.plug(ctx, p)
+		return s.plugPort(ctx, p)
 	})
 	return group.Wait()
 }
 
-// plug makes the port and returns when packets can pass.
-func (s *Server) plug(ctx context.Context, p PodPort) error {
+// plugPort makes the port and returns when packets can pass.
+func (s *Server) plugPort(ctx context.Context, p PodPort) error {
 	if err := s.attachments.AddPodPort(ctx, p); err != nil {
 		return fmt.Errorf("add port %s to %s: %w", p.HostIface, p.Bridge, err)
 	}
@@ -145,8 +147,8 @@ func (s *Server) plug(ctx context.Context, p PodPort) error {
 	return nil
 }
 
-// link is what the interface of an attachment must be; false when its addresses are not of the node's subnets.
-func (s *Server) link(p PodPort, r *cni.Request) (podlink.Spec, bool) {
+// linkSpec is what the interface of an attachment must be; false when its addresses are not of the node's subnets.
+func (s *Server) linkSpec(p PodPort, r *cni.Request) (podlink.Spec, bool) {
 	addrs, gateways, ok := inSubnets(s.node.Subnets(), p.IPs)
 	mac, err := net.ParseMAC(p.MAC)
 	return podlink.Spec{
@@ -155,7 +157,7 @@ func (s *Server) link(p PodPort, r *cni.Request) (podlink.Spec, bool) {
 	}, ok && err == nil
 }
 
-func result(link podlink.Spec) *current.Result {
+func resultOf(link podlink.Spec) *current.Result {
 	inPod := 1 // index in Interfaces
 	r := &current.Result{
 		CNIVersion: current.ImplementedSpecVersion,

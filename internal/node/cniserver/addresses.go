@@ -8,8 +8,8 @@ import (
 	"github.com/egret-net/egret/internal/node/ipam"
 )
 
-// allocate gives a container its addresses.
-func (s *Server) allocate(ctx context.Context, containerID string) ([]netip.Addr, error) {
+// allocateAddresses gives a container its addresses.
+func (s *Server) allocateAddresses(ctx context.Context, containerID string) ([]netip.Addr, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.refreshPool(ctx); err != nil {
@@ -18,8 +18,8 @@ func (s *Server) allocate(ctx context.Context, containerID string) ([]netip.Addr
 	return s.pool.Allocate(containerID)
 }
 
-// release takes a container's addresses back: nothing else of it is left.
-func (s *Server) release(containerID string) {
+// releaseAddresses takes a container's addresses back: nothing else of it is left.
+func (s *Server) releaseAddresses(containerID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.half, containerID)
@@ -28,8 +28,8 @@ func (s *Server) release(containerID string) {
 	}
 }
 
-// holds says whether a container has addresses.
-func (s *Server) holds(containerID string) bool {
+// holdsAddresses says whether a container has addresses.
+func (s *Server) holdsAddresses(containerID string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.pool != nil && len(s.pool.Owned()[containerID]) > 0

@@ -18,8 +18,8 @@ import (
 // checkTimeout bounds the wait for ovn-installed, which an attached pod has already.
 const checkTimeout = time.Second
 
-// check compares a container's port, interface and flows with what ADD answered.
-func (s *Server) check(ctx context.Context, r *cni.Request) error {
+// checkPod compares a container's port, interface and flows with what ADD answered.
+func (s *Server) checkPod(ctx context.Context, r *cni.Request) error {
 	ports, err := s.portsWhere(ctx, func(p PodPort) bool { return p.SandboxID == r.ContainerID })
 	if err != nil {
 		return err
@@ -32,7 +32,7 @@ func (s *Server) check(ctx context.Context, r *cni.Request) error {
 	if err := sameAddresses(r, p); err != nil {
 		return err
 	}
-	link, ok := s.link(p, r)
+	link, ok := s.linkSpec(p, r)
 	if !ok {
 		return fmt.Errorf("addresses %v of the pod are not in the node's subnets %v: delete the pod", p.IPs,
 			s.node.Subnets())

@@ -17,10 +17,10 @@ import (
 // undoTimeout bounds the cleaning up after a call that failed, whose own time may be over.
 const undoTimeout = 10 * time.Second
 
-// del detaches a container. A DEL of another interface than the container has is of an ADD that was refused, which
-// runtimes clean up after (CNI specification 1.1.0, section 2, ADD), and changes nothing. The interface's present name
-// in the pod does not count: KubeVirt gives it another name.
-func (s *Server) del(ctx context.Context, r *cni.Request) error {
+// deletePod detaches a container. A DEL of another interface than the container has is of an ADD that was refused,
+// which runtimes clean up after (CNI specification 1.1.0, section 2, ADD), and changes nothing. The interface's present
+// name in the pod does not count: KubeVirt gives it another name.
+func (s *Server) deletePod(ctx context.Context, r *cni.Request) error {
 	ports, err := s.portsWhere(ctx, func(p PodPort) bool { return p.SandboxID == r.ContainerID })
 	if err != nil {
 		return err
@@ -35,16 +35,16 @@ func (s *Server) del(ctx context.Context, r *cni.Request) error {
 	if err != nil {
 		return err
 	}
-	if !link && !s.holds(r.ContainerID) {
+	if !link && !s.holdsAddresses(r.ContainerID) {
 		return nil
 	}
-	return s.detach(ctx, PodPort{SandboxID: r.ContainerID, Namespace: r.Pod.Namespace, Name: r.Pod.Name,
+	return s.detachPod(ctx, PodPort{SandboxID: r.ContainerID, Namespace: r.Pod.Namespace, Name: r.Pod.Name,
 		UID: r.Pod.UID})
 }
 
-// collect removes every attachment that is not in the list (GC). A container has one interface at most, so its ID is
-// enough.
-func (s *Server) collect(ctx context.Context, valid []types.GCAttachment) error {
+// collectGarbage removes every attachment that is not in the list (GC). A container has one interface at most, so its
+// ID is enough.
+func (s *Server) collectGarbage(ctx context.Context, valid []types.GCAttachment) error {
 	keep := map[string]bool{}
 	for _, a := range valid {
 		keep[a.ContainerID] = true
@@ -122,9 +122,9 @@ func (s *Server) portsWhere(ctx context.Context, match func(PodPort) bool) ([]Po
 func (s *Server) detachAll(ctx context.Context, ports []PodPort) error {
 	var failed []error
 	for _, p := range ports {
-		unlock, err := s.pods.lock(ctx, p.Namespace+"/"+p.Name)
+		unlock, err := s.pods.lockKey(ctx, p.Namespace+"/"+p.Name)
 		if err == nil {
-			err = s.detach(ctx, p)
+			err = s.detachPod(ctx, p)
 			unlock()
 		}
 		if err != nil {
@@ -134,12 +134,12 @@ func (s *Server) detachAll(ctx context.Context, ports []PodPort) error {
 	return errors.Join(failed...)
 }
 
-// detach takes an attachment away, of which it needs the container. A call that failed is simply made again, and what
-// it left is not forgotten.
-func (s *Server) detach(ctx context.Context, p PodPort) error {
+// detachPod takes an attachment away, of which it needs the container. A call that failed is simply made again, and
+// what it left is not forgotten.
+func (s *Server) detachPod(ctx context.Context, p PodPort) error {
 	err := s.takeAway(ctx, podlink.HostName(p.SandboxID))
 	if err == nil {
-		s.release(p.SandboxID)
+		s.releaseAddresses(p.SandboxID)
 		return nil
 	}
 	s.mu.Lock()
@@ -160,15 +160,15 @@ func (s *Server) takeAway(ctx context.Context, hostIface string) error {
 	return podlink.Delete(hostIface)
 }
 
-// undo cleans up after an ADD that failed. The annotation goes too: the addresses may be another pod's next.
-func (s *Server) undo(ctx context.Context, p PodPort) {
+// undoAdd cleans up after an ADD that failed. The annotation goes too: the addresses may be another pod's next.
+func (s *Server) undoAdd(ctx context.Context, p PodPort) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
 	defer cancel()
 	log := s.log.With("namespace", p.Namespace, "pod", p.Name, "interface", p.HostIface)
 	if err := s.node.Annotate(ctx, p.Namespace, p.Name, p.UID, nil); err != nil {
 		log.Warn("the annotation of a pod that was not attached stays", "error", err)
 	}
-	if err := s.detach(ctx, p); err != nil {
+	if err := s.detachPod(ctx, p); err != nil {
 		log.Warn("a failed attachment is not cleaned up; DEL will try again", "error", err)
 	}
 }

@@ -16,8 +16,8 @@ type turn struct {
 	waiting int
 }
 
-// lock waits for the key; the caller calls unlock when done.
-func (s *serial) lock(ctx context.Context, key string) (unlock func(), err error) {
+// lockKey waits for the key; the caller calls unlock when done.
+func (s *serial) lockKey(ctx context.Context, key string) (unlock func(), err error) {
 	s.mu.Lock()
 	if s.keys == nil {
 		s.keys = map[string]*turn{}
@@ -32,14 +32,14 @@ func (s *serial) lock(ctx context.Context, key string) (unlock func(), err error
 	s.mu.Unlock()
 	select {
 	case <-t.free:
-		return func() { t.free <- struct{}{}; s.leave(key, t) }, nil
+		return func() { t.free <- struct{}{}; s.leaveTurn(key, t) }, nil
 	case <-ctx.Done():
-		s.leave(key, t)
+		s.leaveTurn(key, t)
 		return nil, context.Cause(ctx)
 	}
 }
 
-func (s *serial) leave(key string, t *turn) {
+func (s *serial) leaveTurn(key string, t *turn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t.waiting--; t.waiting == 0 {

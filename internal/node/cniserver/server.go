@@ -71,7 +71,7 @@ func Listen(socket string) (net.Listener, error) {
 // Serve answers calls until ctx ends, then lets those under way finish.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST "+cni.Path, s.serve)
+	mux.HandleFunc("POST "+cni.Path, s.serveRequest)
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	stopped := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -88,7 +88,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
-func (s *Server) serve(w http.ResponseWriter, h *http.Request) {
+func (s *Server) serveRequest(w http.ResponseWriter, h *http.Request) {
 	r := &cni.Request{}
 	if err := json.NewDecoder(http.MaxBytesReader(w, h.Body, maxRequest)).Decode(r); err != nil {
 		http.Error(w, "the request is not JSON: "+err.Error(), http.StatusBadRequest)
@@ -119,25 +119,25 @@ func (s *Server) Handle(ctx context.Context, r *cni.Request) (*current.Result, e
 	}
 	switch r.Command {
 	case cni.Status:
-		return nil, s.status()
+		return nil, s.checkStatus()
 	case cni.GC:
-		return nil, s.collect(ctx, *r.ValidAttachments)
+		return nil, s.collectGarbage(ctx, *r.ValidAttachments)
 	}
-	unlock, err := s.containers.lock(ctx, r.ContainerID)
+	unlock, err := s.containers.lockKey(ctx, r.ContainerID)
 	if err != nil {
 		return nil, fmt.Errorf("wait for another call for this container: %w", err)
 	}
 	defer unlock()
 	switch r.Command {
 	case cni.Add:
-		return s.add(ctx, r)
+		return s.addPod(ctx, r)
 	case cni.Check:
-		return nil, s.check(ctx, r)
+		return nil, s.checkPod(ctx, r)
 	}
-	return nil, s.del(ctx, r)
+	return nil, s.deletePod(ctx, r)
 }
 
-func (s *Server) status() error {
+func (s *Server) checkStatus() error {
 	if err := s.node.Ready(); err != nil {
 		return types.NewError(types.ErrPluginNotAvailable, "Egret cannot attach pods on this node yet", err.Error())
 	}

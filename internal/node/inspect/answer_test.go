@@ -11,7 +11,7 @@ import (
 func TestGivenUp(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	ask := answer(make(chan struct{}, 1), func(context.Context, *http.Request) (string, error) {
+	ask := answerInTurn(make(chan struct{}, 1), func(context.Context, *http.Request) (string, error) {
 		t.Error("it is asked")
 		return "", nil
 	})

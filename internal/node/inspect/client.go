@@ -24,7 +24,7 @@ func Ask(ctx context.Context, socket, path string, form url.Values) (string, err
 	}
 	response, err := client.Do(r)
 	if err != nil {
-		return "", unreached(socket, err)
+		return "", noAnswerError(socket, err)
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
@@ -37,8 +37,8 @@ func Ask(ctx context.Context, socket, path string, form url.Values) (string, err
 	return string(text), nil
 }
 
-// unreached says what to do when there is no answer.
-func unreached(socket string, err error) error {
+// noAnswerError says what to do when there is no answer.
+func noAnswerError(socket string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%s: only root may ask the agent: use sudo", socket)

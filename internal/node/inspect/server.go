@@ -38,14 +38,14 @@ type Agent interface {
 // Serve answers questions until ctx ends, one at a time: the agent has its own work to do between any two.
 func Serve(ctx context.Context, l net.Listener, a Agent) error {
 	mux, turn := http.NewServeMux(), make(chan struct{}, 1)
-	mux.HandleFunc("GET /plan", answer(turn, func(ctx context.Context, r *http.Request) (string, error) {
+	mux.HandleFunc("GET /plan", answerInTurn(turn, func(ctx context.Context, r *http.Request) (string, error) {
 		if r.FormValue("diff") != "" {
 			return a.Differences(ctx, r.FormValue("owner"))
 		}
 		return a.Plan(ctx, r.FormValue("owner"))
 	}))
-	mux.HandleFunc("GET /trace", answer(turn, func(ctx context.Context, r *http.Request) (string, error) {
-		p, err := packet(r)
+	mux.HandleFunc("GET /trace", answerInTurn(turn, func(ctx context.Context, r *http.Request) (string, error) {
+		p, err := parsePacket(r)
 		if err != nil {
 			return "", err
 		}
@@ -59,8 +59,8 @@ func Serve(ctx context.Context, l net.Listener, a Agent) error {
 	return nil
 }
 
-// answer has a question asked when it has its turn; not, when who asks has given up before.
-func answer(turn chan struct{}, ask func(context.Context, *http.Request) (string, error)) http.HandlerFunc {
+// answerInTurn has a question asked when it has its turn; not, when who asks has given up before.
+func answerInTurn(turn chan struct{}, ask func(context.Context, *http.Request) (string, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), callTimeout)
 		defer cancel()
@@ -82,8 +82,8 @@ func answer(turn chan struct{}, ask func(context.Context, *http.Request) (string
 	}
 }
 
-// packet reads the packet to trace.
-func packet(r *http.Request) (trace.Packet, error) {
+// parsePacket reads the packet to trace.
+func parsePacket(r *http.Request) (trace.Packet, error) {
 	to, err := netip.ParseAddr(r.FormValue("to"))
 	if err != nil {
 		return trace.Packet{}, fmt.Errorf("destination %q is no IP address such as 203.0.113.7", r.FormValue("to"))

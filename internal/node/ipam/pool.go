@@ -48,18 +48,18 @@ func New(subnets []netip.Prefix, inUse map[string][]netip.Addr, said []netip.Add
 			"allocates it")
 	}
 	for owner, addrs := range inUse {
-		p.adopt(owner, addrs)
+		p.adoptOwner(owner, addrs)
 	}
 	p.noteFreed(said)
 	return p, nil
 }
 
-func (p *Pool) adopt(owner string, addrs []netip.Addr) {
+func (p *Pool) adoptOwner(owner string, addrs []netip.Addr) {
 	p.owned[owner] = slices.Clone(addrs)
 	for _, a := range addrs {
 		for _, s := range p.subnets {
-			if offset, ok := s.offset(a); ok {
-				s.take(offset)
+			if offset, ok := s.offsetOf(a); ok {
+				s.takeOffset(offset)
 				p.start = max(p.start, offset+1)
 			}
 		}
@@ -74,14 +74,14 @@ func (p *Pool) Allocate(owner string) ([]netip.Addr, error) {
 	if have, ok := p.owned[owner]; ok {
 		return slices.Clone(have), nil
 	}
-	offsets, err := p.choose()
+	offsets, err := p.chooseOffsets()
 	if err != nil {
 		return nil, err
 	}
 	addrs := make([]netip.Addr, len(offsets))
 	for i, s := range p.subnets {
-		s.take(offsets[i])
-		addrs[i] = s.addr(offsets[i])
+		s.takeOffset(offsets[i])
+		addrs[i] = s.addrAt(offsets[i])
 	}
 	p.owned[owner] = addrs
 	return slices.Clone(addrs), nil
@@ -94,8 +94,8 @@ func (p *Pool) Release(owner string) {
 	p.releases++
 	for _, a := range p.owned[owner] {
 		for _, s := range p.subnets {
-			if offset, ok := s.offset(a); ok {
-				s.drop(offset)
+			if offset, ok := s.offsetOf(a); ok {
+				s.dropOffset(offset)
 			}
 		}
 	}
@@ -106,7 +106,7 @@ func (p *Pool) Release(owner string) {
 func (p *Pool) noteFreed(addrs []netip.Addr) {
 	for _, a := range addrs {
 		for _, s := range p.subnets {
-			if offset, ok := s.offset(a); ok {
+			if offset, ok := s.offsetOf(a); ok {
 				p.freedAt[offset] = p.releases
 			}
 		}
@@ -129,32 +129,32 @@ func (p *Pool) Subnets() []netip.Prefix {
 	return all
 }
 
-// choose finds a free offset for each subnet: the same for all if there is one, else each its own.
-func (p *Pool) choose() ([]uint32, error) {
+// chooseOffsets finds a free offset for each subnet: the same for all if there is one, else each its own.
+func (p *Pool) chooseOffsets() ([]uint32, error) {
 	offsets := make([]uint32, len(p.subnets))
-	if common, ok := p.oldest(p.subnets...); ok {
+	if common, ok := p.longestUnused(p.subnets...); ok {
 		for i := range offsets {
 			offsets[i] = common
 		}
 		return offsets, nil
 	}
 	for i, s := range p.subnets {
-		offset, ok := p.oldest(s)
+		offset, ok := p.longestUnused(s)
 		if !ok {
-			return nil, p.full(s)
+			return nil, p.fullError(s)
 		}
 		offsets[i] = offset
 	}
 	return offsets, nil
 }
 
-// oldest is the offset that is free in all of subnets and was not used for the longest time.
-func (p *Pool) oldest(subnets ...*subnet) (uint32, bool) {
-	size := uint32(subnets[0].capacity())
+// longestUnused is the offset that is free in all of subnets and was not used for the longest time.
+func (p *Pool) longestUnused(subnets ...*subnet) (uint32, bool) {
+	size := uint32(subnets[0].podCapacity())
 	var best uint32
 	for i := range size {
 		offset := firstPod + (p.start-firstPod+i)%size
-		if slices.ContainsFunc(subnets, func(s *subnet) bool { return !s.free(offset) }) {
+		if slices.ContainsFunc(subnets, func(s *subnet) bool { return !s.isFree(offset) }) {
 			continue
 		}
 		if p.freedAt[offset] == 0 {
@@ -167,16 +167,16 @@ func (p *Pool) oldest(subnets ...*subnet) (uint32, bool) {
 	return best, best != 0
 }
 
-func (p *Pool) full(s *subnet) error {
+func (p *Pool) fullError(s *subnet) error {
 	var others []string
 	for _, o := range p.subnets {
 		if o != s {
-			others = append(others, fmt.Sprintf("%s: %d of %d", o.prefix, len(o.used), o.capacity()))
+			others = append(others, fmt.Sprintf("%s: %d of %d", o.prefix, len(o.used), o.podCapacity()))
 		}
 	}
 	err := fmt.Errorf("%w: %d of %d addresses of subnet %s are in use; delete pods of this node or give it a larger "+
 		"subnet",
-		ErrFull, len(s.used), s.capacity(), s.prefix)
+		ErrFull, len(s.used), s.podCapacity(), s.prefix)
 	if len(others) > 0 {
 		err = fmt.Errorf("%w (%s)", err, strings.Join(others, ", "))
 	}

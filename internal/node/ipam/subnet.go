@@ -43,23 +43,23 @@ func newSubnet(p netip.Prefix) (*subnet, error) {
 	return s, nil
 }
 
-// capacity is how many addresses pods can have.
-func (s *subnet) capacity() int { return int(s.last - firstPod + 1) }
+// podCapacity is how many addresses pods can have.
+func (s *subnet) podCapacity() int { return int(s.last - firstPod + 1) }
 
-func (s *subnet) free(offset uint32) bool {
+func (s *subnet) isFree(offset uint32) bool {
 	return offset >= firstPod && offset <= s.last && s.used[offset] == 0
 }
 
-func (s *subnet) take(offset uint32) { s.used[offset]++ }
+func (s *subnet) takeOffset(offset uint32) { s.used[offset]++ }
 
-func (s *subnet) drop(offset uint32) {
+func (s *subnet) dropOffset(offset uint32) {
 	if s.used[offset]--; s.used[offset] <= 0 {
 		delete(s.used, offset)
 	}
 }
 
-// addr is the address at an offset. Offsets are below 2^12, so the sum stays in the last four bytes.
-func (s *subnet) addr(offset uint32) netip.Addr {
+// addrAt is the address at an offset. Offsets are below 2^12, so the sum stays in the last four bytes.
+func (s *subnet) addrAt(offset uint32) netip.Addr {
 	b := s.prefix.Addr().AsSlice()
 	low := b[len(b)-4:]
 	binary.BigEndian.PutUint32(low, binary.BigEndian.Uint32(low)+offset)
@@ -67,12 +67,12 @@ func (s *subnet) addr(offset uint32) netip.Addr {
 	return a
 }
 
-// offset is the inverse of addr; false when a is not an address of this subnet that pods can have.
-func (s *subnet) offset(a netip.Addr) (uint32, bool) {
+// offsetOf is the inverse of addr; false when a is not an address of this subnet that pods can have.
+func (s *subnet) offsetOf(a netip.Addr) (uint32, bool) {
 	if !s.prefix.Contains(a) {
 		return 0, false
 	}
 	b, n := a.AsSlice(), s.prefix.Addr().AsSlice()
 	offset := binary.BigEndian.Uint32(b[len(b)-4:]) - binary.BigEndian.Uint32(n[len(n)-4:])
-	return offset, offset >= firstPod && offset <= s.last && s.addr(offset) == a
+	return offset, offset >= firstPod && offset <= s.last && s.addrAt(offset) == a
 }

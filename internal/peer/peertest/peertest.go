@@ -56,17 +56,17 @@ type Agents map[netip.AddrPort]*Agent
 func (a Agents) Ask(ctx context.Context, _ netip.Addr, to netip.AddrPort,
 	versions map[string]string) (map[string]string, error) {
 	agent := a[to]
-	if agent == nil || agent.is(Dead) {
+	if agent == nil || agent.isState(Dead) {
 		return nil, errors.New("connection refused")
 	}
-	if agent.is(Hung) {
+	if agent.isState(Hung) {
 		<-ctx.Done()
 		return nil, context.Cause(ctx)
 	}
 	return agent.Followed(ctx, versions)
 }
 
-func (a *Agent) is(s State) bool {
+func (a *Agent) isState(s State) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.state == s

@@ -36,7 +36,8 @@ func state(ips ...string) *plan.State {
 }
 
 func TestARPFrames(t *testing.T) {
-	f, err := frames(netip.MustParseAddr("172.18.0.50"), net.HardwareAddr{0x0a, 0x58, 0xac, 0x12, 0, 2}, 0x12345678)
+	f, err := announcementFrames(netip.MustParseAddr("172.18.0.50"), net.HardwareAddr{0x0a, 0x58, 0xac, 0x12, 0, 2},
+		0x12345678)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +55,7 @@ func TestARPFrames(t *testing.T) {
 
 func TestProbeFrames(t *testing.T) {
 	mac := net.HardwareAddr{0x0a, 0x58, 0xac, 0x12, 0, 2}
-	v4, err := probes(netip.MustParseAddr("172.18.0.50"), mac)
+	v4, err := probeFrames(netip.MustParseAddr("172.18.0.50"), mac)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +65,7 @@ func TestProbeFrames(t *testing.T) {
 		t.Errorf("have\n%s, want\n%s", got, want)
 	}
 	ip := netip.MustParseAddr("fc00::1:2350")
-	v6, err := probes(ip, mac)
+	v6, err := probeFrames(ip, mac)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +85,7 @@ func TestProbeFrames(t *testing.T) {
 
 func TestAdvertisementFrame(t *testing.T) {
 	ip := netip.MustParseAddr("fc00::50")
-	f, err := frames(ip, net.HardwareAddr{0x0a, 0x58, 0xac, 0x12, 0, 2}, 0x12345678)
+	f, err := announcementFrames(ip, net.HardwareAddr{0x0a, 0x58, 0xac, 0x12, 0, 2}, 0x12345678)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -294,8 +295,8 @@ func TestLink(t *testing.T) {
 			t.Fatal(err)
 		}
 		mac := net.HardwareAddr{0x0a, 0x58, 0xac, 0x12, 0, 2}
-		told, _ := frames(netip.MustParseAddr(ip), mac, 0)
-		asked, _ := probes(netip.MustParseAddr(ip), mac)
+		told, _ := announcementFrames(netip.MustParseAddr(ip), mac, 0)
+		asked, _ := probeFrames(netip.MustParseAddr(ip), mac)
 		first := receive(t, conn, told[0])
 		for _, f := range append(told[1:], asked...) {
 			receive(t, conn, f)

@@ -16,19 +16,19 @@ const (
 	flowLabel = 1<<20 - 1 // RFC 8200 3
 )
 
-// frames are the Ethernet frames that say that ip is at mac, each with its destination. IPv4 gets an announcement in
-// request form and one in reply form: some hosts renew their ARP cache on one of them only (RFC 5227 3). No two
-// announcements are alike, which plan.ARPAnew and NDAnew are for: the request has a nonce where receivers do not look
-// (the target's hardware address, RFC 826), and the advertisement's flow label is one (RFC 6437 2).
-func frames(ip netip.Addr, mac net.HardwareAddr, nonce uint32) ([][]byte, error) {
+// announcementFrames are the Ethernet frames that say that ip is at mac, each with its destination. IPv4 gets an
+// announcement in request form and one in reply form: some hosts renew their ARP cache on one of them only (RFC 5227
+// 3). No two announcements are alike, which plan.ARPAnew and NDAnew are for: the request has a nonce where receivers do
+// not look (the target's hardware address, RFC 826), and the advertisement's flow label is one (RFC 6437 2).
+func announcementFrames(ip netip.Addr, mac net.HardwareAddr, nonce uint32) ([][]byte, error) {
 	if len(mac) != 6 {
 		return nil, fmt.Errorf("announce %s: %q is no Ethernet address", ip, mac)
 	}
 	if ip.Is4() {
 		target := binary.BigEndian.AppendUint32([]byte{0, 0}, nonce)
-		return [][]byte{arp(1, ip, ip, mac, target), arp(2, ip, ip, mac, mac)}, nil
+		return [][]byte{arpPacket(1, ip, ip, mac, target), arpPacket(2, ip, ip, mac, mac)}, nil
 	}
-	na, err := advertisement(ip, mac, nonce)
+	na, err := unsolicitedNA(ip, mac, nonce)
 	return [][]byte{na}, err
 }
 
@@ -37,25 +37,25 @@ var (
 	allNodes  = netip.MustParseAddr("ff02::1")
 )
 
-// probes are the frames that ask who has ip: an ARP request from nobody (RFC 5227 2.1.1), or the neighbor solicitation
-// of duplicate address detection (RFC 4862 5.4.2).
-func probes(ip netip.Addr, mac net.HardwareAddr) ([][]byte, error) {
+// probeFrames are the frames that ask who has ip: an ARP request from nobody (RFC 5227 2.1.1), or the neighbor
+// solicitation of duplicate address detection (RFC 4862 5.4.2).
+func probeFrames(ip netip.Addr, mac net.HardwareAddr) ([][]byte, error) {
 	if len(mac) != 6 {
 		return nil, fmt.Errorf("ask for %s: %q is no Ethernet address", ip, mac)
 	}
 	if ip.Is4() {
-		return [][]byte{arp(1, netip.IPv4Unspecified(), ip, mac, make(net.HardwareAddr, 6))}, nil
+		return [][]byte{arpPacket(1, netip.IPv4Unspecified(), ip, mac, make(net.HardwareAddr, 6))}, nil
 	}
 	group, err := ndp.SolicitedNodeMulticast(ip)
 	if err != nil {
 		return nil, fmt.Errorf("ask for %s: %w", ip, err)
 	}
-	ns, err := icmp(&ndp.NeighborSolicitation{TargetAddress: ip}, netip.IPv6Unspecified(), group, mac, 0)
+	ns, err := icmpFrame(&ndp.NeighborSolicitation{TargetAddress: ip}, netip.IPv6Unspecified(), group, mac, 0)
 	return [][]byte{ns}, err
 }
 
-// arp is an ARP packet (RFC 826) of sender, at mac, about an address at target.
-func arp(operation uint16, sender, about netip.Addr, mac, target net.HardwareAddr) []byte {
+// arpPacket is an ARP packet (RFC 826) of sender, at mac, about an address at target.
+func arpPacket(operation uint16, sender, about netip.Addr, mac, target net.HardwareAddr) []byte {
 	b := append([]byte{}, broadcast...)
 	b = append(b, mac...)
 	b = binary.BigEndian.AppendUint16(b, etherARP)
@@ -65,16 +65,16 @@ func arp(operation uint16, sender, about netip.Addr, mac, target net.HardwareAdd
 	return append(append(b, target...), about.AsSlice()...)
 }
 
-// advertisement is an unsolicited NA with the override flag, from ip to all nodes (RFC 4861 4.4).
-func advertisement(ip netip.Addr, mac net.HardwareAddr, nonce uint32) ([]byte, error) {
-	return icmp(&ndp.NeighborAdvertisement{Override: true, TargetAddress: ip,
+// unsolicitedNA is an unsolicited NA with the override flag, from ip to all nodes (RFC 4861 4.4).
+func unsolicitedNA(ip netip.Addr, mac net.HardwareAddr, nonce uint32) ([]byte, error) {
+	return icmpFrame(&ndp.NeighborAdvertisement{Override: true, TargetAddress: ip,
 		Options: []ndp.Option{&ndp.LinkLayerAddress{Direction: ndp.Target, Addr: mac}}}, ip, allNodes, mac,
 		nonce&flowLabel)
 }
 
-// icmp is a frame with a message of neighbor discovery to a multicast address (RFC 2464 7), of a flow label. Hop limit
-// 255 is what receivers insist on.
-func icmp(m ndp.Message, src, group netip.Addr, mac net.HardwareAddr, label uint32) ([]byte, error) {
+// icmpFrame is a frame with a message of neighbor discovery to a multicast address (RFC 2464 7), of a flow label. Hop
+// limit 255 is what receivers insist on.
+func icmpFrame(m ndp.Message, src, group netip.Addr, mac net.HardwareAddr, label uint32) ([]byte, error) {
 	body, err := ndp.MarshalMessageChecksum(m, src, group)
 	if err != nil {
 		return nil, fmt.Errorf("neighbor discovery from %s: %w", src, err)

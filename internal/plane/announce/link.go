@@ -24,14 +24,16 @@ type Links struct{}
 
 // Send announces.
 func (Links) Send(a plan.Announcement) error {
-	return put(a, func(ip netip.Addr, mac net.HardwareAddr) ([][]byte, error) { return frames(ip, mac, rand.Uint32()) })
+	return sendFrames(a, func(ip netip.Addr, mac net.HardwareAddr) ([][]byte, error) {
+		return announcementFrames(ip, mac, rand.Uint32())
+	})
 }
 
 // Probe asks.
-func (Links) Probe(a plan.Announcement) error { return put(a, probes) }
+func (Links) Probe(a plan.Announcement) error { return sendFrames(a, probeFrames) }
 
-// put opens a packet socket for each announcement: a device may be a new one of the old name.
-func put(a plan.Announcement, frames func(netip.Addr, net.HardwareAddr) ([][]byte, error)) error {
+// sendFrames opens a packet socket for each announcement: a device may be a new one of the old name.
+func sendFrames(a plan.Announcement, frames func(netip.Addr, net.HardwareAddr) ([][]byte, error)) error {
 	mac, err := net.ParseMAC(a.MAC)
 	if err != nil {
 		return fmt.Errorf("announce %s: %w", a.IP, err)

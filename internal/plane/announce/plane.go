@@ -52,30 +52,30 @@ type schedule struct {
 	err   error // of the last attempt
 }
 
-// next is when to announce again.
-func (s *schedule) next() time.Time {
+// nextTime is when to announce again.
+func (s *schedule) nextTime() time.Time {
 	if i := s.sent - 1; i < len(repeats) {
 		return s.first.Add(repeats[i])
 	}
 	return s.first.Add(repeats[len(repeats)-1] + time.Duration(s.sent-len(repeats))*every)
 }
 
-// due says whether it is time. An announcement that is later than standstill is put off until patience is over.
-func (s *schedule) due(now time.Time) bool {
-	late := now.Sub(s.next())
+// isDue says whether it is time. An announcement that is later than standstill is put off until patience is over.
+func (s *schedule) isDue(now time.Time) bool {
+	late := now.Sub(s.nextTime())
 	if late > standstill {
 		s.first = s.first.Add(late + patience)
 	}
 	return late >= 0 && late <= standstill
 }
 
-// over says whether all repeats were made.
-func (s *schedule) over() bool { return s.sent > len(repeats) }
+// isOver says whether all repeats were made.
+func (s *schedule) isOver() bool { return s.sent > len(repeats) }
 
 // New is a plane that repeats until ctx is done. sender is Links{}.
 func New(ctx context.Context, sender Sender, log *slog.Logger) *Plane {
 	p := &Plane{sender: sender, log: log, wake: make(chan struct{}, 1), held: map[plan.Announcement]*schedule{}}
-	go p.repeat(ctx)
+	go p.repeatLoop(ctx)
 	return p
 }
 
@@ -86,11 +86,11 @@ func (p *Plane) Grow(_ context.Context, want *plan.State) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var errs []error
-	for _, a := range sorted(want.Announcements) {
+	for _, a := range sortedRows(want.Announcements) {
 		s, ok := p.held[a]
 		if !ok {
 			s = &schedule{first: time.Now(), sent: 1}
-			s.err = p.send(a)
+			s.err = p.sendAnnouncement(a)
 			p.held[a] = s
 		}
 		if s.err != nil {
@@ -98,12 +98,12 @@ func (p *Plane) Grow(_ context.Context, want *plan.State) error {
 				Err: s.err})
 		}
 	}
-	p.scheduled()
+	p.wakeRepeater()
 	return errors.Join(errs...)
 }
 
-// scheduled has repeat look when the next announcement is due.
-func (p *Plane) scheduled() {
+// wakeRepeater has repeat look when the next announcement is due.
+func (p *Plane) wakeRepeater() {
 	select {
 	case p.wake <- struct{}{}:
 	default:
@@ -131,8 +131,8 @@ func (p *Plane) Forget() {
 	maps.DeleteFunc(p.held, func(_ plan.Announcement, s *schedule) bool { return s.err != nil })
 }
 
-// repeat sleeps until the next announcement is due, or until there are new ones.
-func (p *Plane) repeat(ctx context.Context) {
+// repeatLoop sleeps until the next announcement is due, or until there are new ones.
+func (p *Plane) repeatLoop(ctx context.Context) {
 	for {
 		timer := time.NewTimer(p.sendDue(time.Now()))
 		select {
@@ -152,25 +152,25 @@ func (p *Plane) sendDue(now time.Time) time.Duration {
 	defer p.mu.Unlock()
 	wait := every
 	for a, s := range p.held {
-		if s.due(now) {
-			p.again(a, s)
+		if s.isDue(now) {
+			p.sendAgain(a, s)
 		}
-		wait = min(wait, s.next().Sub(now))
+		wait = min(wait, s.nextTime().Sub(now))
 	}
 	for a, s := range p.told {
-		if !s.over() && s.due(now) {
-			p.tried(a, p.sender.Send(a))
+		if !s.isOver() && s.isDue(now) {
+			p.logFailure(a, p.sender.Send(a))
 			s.sent++
 		}
-		if !s.over() {
-			wait = min(wait, s.next().Sub(now))
+		if !s.isOver() {
+			wait = min(wait, s.nextTime().Sub(now))
 		}
 	}
 	return wait
 }
 
-func (p *Plane) again(a plan.Announcement, s *schedule) {
-	err := p.send(a)
+func (p *Plane) sendAgain(a plan.Announcement, s *schedule) {
+	err := p.sendAnnouncement(a)
 	if err != nil && s.err == nil {
 		p.log.Warn("cannot announce", "ip", a.IP, "dev", a.Dev, "err", err)
 	}
@@ -178,8 +178,8 @@ func (p *Plane) again(a plan.Announcement, s *schedule) {
 	s.err = err
 }
 
-// send asks before it tells, for the answer to come.
-func (p *Plane) send(a plan.Announcement) error {
+// sendAnnouncement asks before it tells, for the answer to come.
+func (p *Plane) sendAnnouncement(a plan.Announcement) error {
 	if mac, err := net.ParseMAC(a.MAC); err != nil || len(mac) != ethernet || plane.CheckDevice(a.Dev) != nil {
 		return fmt.Errorf("%q on device %q cannot announce an address", a.MAC, a.Dev)
 	}
@@ -188,7 +188,7 @@ func (p *Plane) send(a plan.Announcement) error {
 
 // Defend announces an address now, out of turn (RFC 5227 2.4), and asks who else has it. One that is not announced is
 // left alone.
-func (p *Plane) Defend(ip netip.Addr) { p.each(ip, p.send) }
+func (p *Plane) Defend(ip netip.Addr) { p.eachHeld(ip, p.sendAnnouncement) }
 
 // Tell is given all addresses that are here and in no plan. Those that it was not given the last time are announced,
 // now and a few times more; others no longer.
@@ -200,35 +200,35 @@ func (p *Plane) Tell(all []plan.Announcement) {
 	for _, a := range all {
 		s, is := former[a]
 		if !is {
-			p.tried(a, p.sender.Send(a))
+			p.logFailure(a, p.sender.Send(a))
 			s = &schedule{first: time.Now(), sent: 1}
 		}
 		p.told[a] = s
 	}
-	p.scheduled()
+	p.wakeRepeater()
 }
 
 // Probe asks who else has an address, announced here or not yet.
-func (p *Plane) Probe(a plan.Announcement) { p.tried(a, p.sender.Probe(a)) }
+func (p *Plane) Probe(a plan.Announcement) { p.logFailure(a, p.sender.Probe(a)) }
 
-func (p *Plane) each(ip netip.Addr, do func(plan.Announcement) error) {
+func (p *Plane) eachHeld(ip netip.Addr, do func(plan.Announcement) error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for a := range p.held {
 		if a.IP != ip {
 			continue
 		}
-		p.tried(a, do(a))
+		p.logFailure(a, do(a))
 	}
 }
 
-func (p *Plane) tried(a plan.Announcement, err error) {
+func (p *Plane) logFailure(a plan.Announcement, err error) {
 	if err != nil {
 		p.log.Warn("cannot announce", "ip", a.IP, "dev", a.Dev, "err", err)
 	}
 }
 
-func sorted(t plan.Table[plan.Announcement, plan.None]) []plan.Announcement {
+func sortedRows(t plan.Table[plan.Announcement, plan.None]) []plan.Announcement {
 	var out []plan.Announcement
 	for a := range t.Rows() {
 		out = append(out, a)

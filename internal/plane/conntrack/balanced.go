@@ -59,7 +59,7 @@ func (p *Balanced) Shrink(_ context.Context, want *plan.State) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	gone := begun(p.held, now)
+	gone := newlyBalanced(p.held, now)
 	for d := range p.held {
 		if !now[d] {
 			gone = append(gone, d)
@@ -68,14 +68,14 @@ func (p *Balanced) Shrink(_ context.Context, want *plan.State) error {
 	p.held = now
 	if len(gone) > 0 {
 		for _, pause := range p.pauses {
-			time.AfterFunc(pause, func() { p.flush(gone) })
+			time.AfterFunc(pause, func() { p.flushPairs(gone) })
 		}
 	}
 	return nil
 }
 
-// begun are the connections, translated to nothing, of those that have an endpoint now and had none before.
-func begun(before, now map[plan.Datagram]bool) []plan.Datagram {
+// newlyBalanced are the connections, translated to nothing, of those that have an endpoint now and had none before.
+func newlyBalanced(before, now map[plan.Datagram]bool) []plan.Datagram {
 	if before == nil {
 		return nil
 	}
@@ -93,8 +93,8 @@ func begun(before, now map[plan.Datagram]bool) []plan.Datagram {
 	return out
 }
 
-// flush leaves out what has come back.
-func (p *Balanced) flush(pairs []plan.Datagram) {
+// flushPairs leaves out what has come back.
+func (p *Balanced) flushPairs(pairs []plan.Datagram) {
 	p.mu.Lock()
 	var gone []plan.Datagram
 	for _, d := range pairs {
@@ -121,13 +121,13 @@ const fewPairs = 16
 
 // FlushPairs is part of Pairs.
 func (s Switch) FlushPairs(ctx context.Context, pairs ...plan.Datagram) error {
-	return s.each(ctx, func(c *unixctl.Conn, datapath string) error {
+	return s.eachDatapath(ctx, func(c *unixctl.Conn, datapath string) error {
 		if len(pairs) > fewPairs {
 			return flushListed(ctx, c, datapath, pairs)
 		}
 		for _, d := range pairs {
-			if _, err := c.Call(ctx, "dpctl/flush-conntrack", datapath, end("dst", d.Protocol, d.From),
-				end("src", d.Protocol, d.To)); err != nil {
+			if _, err := c.Call(ctx, "dpctl/flush-conntrack", datapath, tupleEnd("dst", d.Protocol, d.From),
+				tupleEnd("src", d.Protocol, d.To)); err != nil {
 				return fmt.Errorf("flush connections of %s from %s to %s: %w", d.Protocol, d.From, d.To, err)
 			}
 		}
@@ -150,22 +150,23 @@ func flushListed(ctx context.Context, c *unixctl.Conn, datapath string, pairs []
 		e, err := parseEntry(line)
 		if err != nil {
 			unread = append(unread, err)
-		} else if d, ok := e.pair(); ok && is[d] {
+		} else if d, ok := e.balancedPair(); ok && is[d] {
 			calls = append(calls, []string{datapath, fmt.Sprintf("zone=%d", e.Zone), e.flushTuple()})
 		}
 	}
 	return errors.Join(append(unread, c.CallEach(ctx, "dpctl/flush-conntrack", calls, unlessEnded))...)
 }
 
-// pair returns what a connection went to, and what that was translated to. is: nothing else ends such connections.
-func (e Entry) pair() (d plan.Datagram, is bool) {
+// balancedPair returns what a connection went to, and what that was translated to. is: nothing else ends such
+// connections.
+func (e Entry) balancedPair() (d plan.Datagram, is bool) {
 	protocol, is := map[uint8]string{protoUDP: "udp", protoSCTP: "sctp"}[e.Proto]
 	return plan.Datagram{Protocol: protocol, From: netip.AddrPortFrom(e.Orig.Dst, e.Orig.DstPort),
 		To: netip.AddrPortFrom(e.Reply.Src, e.Reply.SrcPort)}, is
 }
 
-// end is one end of a tuple, for all connections that have it (OVS 3.1 and later).
-func end(side, protocol string, at netip.AddrPort) string {
+// tupleEnd is one end of a tuple, for all connections that have it (OVS 3.1 and later).
+func tupleEnd(side, protocol string, at netip.AddrPort) string {
 	family := "nw"
 	if at.Addr().Is6() {
 		family = "ipv6"

@@ -131,7 +131,7 @@ func TestStale(t *testing.T) {
 	for name, network := range map[string]string{"nine": "9.9.9.0/24", "eight": "9.9.8.0/24"} {
 		want.Destinations.Put(planetest.Owner("eip"), name, destinations.Of(netip.MustParsePrefix(network)))
 	}
-	p := policy{"GR_n1", want, rest{own()["GR_n1"], exempted(want)}, 0}
+	p := policy{"GR_n1", want, rest{own()["GR_n1"], exemptAddresses(want)}, 0}
 	for _, c := range []struct {
 		why   string
 		e     Entry
@@ -155,7 +155,7 @@ func TestStale(t *testing.T) {
 		{"node IP to other destinations", conn("10.244.1.7", "8.8.8.8", "172.18.0.2"), false},
 		{"egress IP to other destinations", conn("10.244.1.7", "8.8.8.8", "172.18.0.52"), true},
 	} {
-		if got := p.stale(c.e); got != c.stale {
+		if got := p.isStale(c.e); got != c.stale {
 			t.Errorf("%s: stale is %v", c.why, got)
 		}
 	}

@@ -38,7 +38,7 @@ func NewDatagrams(target Target, log *slog.Logger) *Datagrams {
 		p.mu.Lock()
 		p.due = true
 		p.mu.Unlock()
-		signal(p.again)
+		signalOnce(p.again)
 	}
 	return p
 }
@@ -71,20 +71,20 @@ func (p *Datagrams) Shrink(ctx context.Context, want *plan.State) error {
 			now[d] = true
 		}
 	}
-	from := p.frontends(now)
-	if err := p.flush(ctx, from, translations(now)); err != nil {
+	from := p.frontendsToCheck(now)
+	if err := p.flushStale(ctx, from, expectedEntries(now)); err != nil {
 		return err
 	}
 	if foreignDiffer(p.done, now) {
-		p.recheck.begin(lookAtOthers(), plan.Source{})
+		p.recheck.beginFor(lookAtOthers(), plan.Source{})
 	}
 	p.done, p.sure, p.due = now, true, false
 	return nil
 }
 
-// frontends returns each From whose entries must be looked at: those of rows that differ, or of all if nothing is sure,
-// and when it is time those of other programs' rules that have gone a short while ago.
-func (p *Datagrams) frontends(now map[plan.Datagram]bool) map[plan.Datagram]bool {
+// frontendsToCheck returns each From whose entries must be looked at: those of rows that differ, or of all if nothing
+// is sure, and when it is time those of other programs' rules that have gone a short while ago.
+func (p *Datagrams) frontendsToCheck(now map[plan.Datagram]bool) map[plan.Datagram]bool {
 	from := map[plan.Datagram]bool{}
 	for _, rows := range [][2]map[plan.Datagram]bool{{p.done, now}, {now, p.done}} {
 		for d := range rows[0] {
@@ -107,8 +107,8 @@ func (p *Datagrams) frontends(now map[plan.Datagram]bool) map[plan.Datagram]bool
 	return from
 }
 
-// translations returns the rows as entries of the kernel say them.
-func translations(rows map[plan.Datagram]bool) map[plan.Datagram]bool {
+// expectedEntries returns the rows as entries of the kernel say them.
+func expectedEntries(rows map[plan.Datagram]bool) map[plan.Datagram]bool {
 	out := make(map[plan.Datagram]bool, len(rows))
 	for d := range rows {
 		d.Foreign = false
@@ -129,17 +129,17 @@ func foreignDiffer(a, b map[plan.Datagram]bool) bool {
 	return false
 }
 
-func (p *Datagrams) flush(ctx context.Context, from, right map[plan.Datagram]bool) error {
+func (p *Datagrams) flushStale(ctx context.Context, from, right map[plan.Datagram]bool) error {
 	if len(from) == 0 {
 		return nil
 	}
-	entries, err := p.target.Dump(ctx, hostZone, patterns(from)...)
+	entries, err := p.target.Dump(ctx, hostZone, frontendPatterns(from)...)
 	if err != nil {
 		return fmt.Errorf("look for connections to endpoints that have gone: %w", err)
 	}
 	var stale []Entry
 	for _, e := range entries {
-		if d, is := e.pair(); is && from[d.Frontend()] && !right[d] {
+		if d, is := e.balancedPair(); is && from[d.Frontend()] && !right[d] {
 			stale = append(stale, e)
 		}
 	}
@@ -153,8 +153,8 @@ func (p *Datagrams) flush(ctx context.Context, from, right map[plan.Datagram]boo
 	return nil
 }
 
-// patterns are what is like the connections to some frontends: to many, all of their protocols.
-func patterns(from map[plan.Datagram]bool) []Entry {
+// frontendPatterns are what is like the connections to some frontends: to many, all of their protocols.
+func frontendPatterns(from map[plan.Datagram]bool) []Entry {
 	to := map[Entry]bool{}
 	for d := range from {
 		e := Entry{Proto: protocols[d.Protocol], Orig: Tuple{Dst: d.From.Addr(), DstPort: d.From.Port()}}

@@ -24,7 +24,7 @@ func (p *Plane) Disturbed() {
 	p.mu.Lock()
 	p.disturbed = time.Now().Add(restored)
 	p.mu.Unlock()
-	p.recheck.begin(lookAgain(), routers(p.own())...)
+	p.recheck.beginFor(lookAgain(), routerSources(p.own())...)
 }
 
 // endUntranslated ends what pods have begun to others than pods, and was not translated, by portions while it is its
@@ -43,7 +43,7 @@ func (p *Plane) endUntranslated(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("look at untranslated connections of %s: %w", router, err)
 		}
-		bare := slices.DeleteFunc(entries, func(e Entry) bool { return !own[router].bare(e) })
+		bare := slices.DeleteFunc(entries, func(e Entry) bool { return !own[router].isUntranslated(e) })
 		if len(bare) > 0 {
 			p.log.Info("connections that were begun without rules are ended", "router", router, "count", len(bare))
 		}
@@ -61,9 +61,9 @@ func (p *Plane) endUntranslated(ctx context.Context) error {
 	return nil
 }
 
-// bare says whether a pod has begun a connection to others than pods, and nothing of it is translated. What somebody
-// else on the host gives another destination, as proxies and host ports do, is theirs.
-func (o Own) bare(e Entry) bool {
+// isUntranslated says whether a pod has begun a connection to others than pods, and nothing of it is translated. What
+// somebody else on the host gives another destination, as proxies and host ports do, is theirs.
+func (o Own) isUntranslated(e Entry) bool {
 	pods := func(a netip.Addr) bool {
 		return slices.ContainsFunc(o.Pods, func(p netip.Prefix) bool { return p.Contains(a) })
 	}

@@ -72,7 +72,7 @@ func (f *Fake) FlushPairs(_ context.Context, pairs ...plan.Datagram) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.entries = slices.DeleteFunc(f.entries, func(e Entry) bool {
-		pair, is := e.pair()
+		pair, is := e.balancedPair()
 		pair.OVN = true
 		return is && slices.Contains(pairs, pair)
 	})

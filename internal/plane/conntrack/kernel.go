@@ -41,7 +41,7 @@ func (Kernel) Dump(_ context.Context, zone int, like ...Entry) (entries []Entry,
 			if a := cmp.Or(l.Orig.Src, l.Orig.Dst); a.IsValid() && familyOf(a) != family {
 				continue
 			}
-			err := list(family, l, func(e Entry) {
+			err := listEntries(family, l, func(e Entry) {
 				if e.Zone == zone && e.isLike(l) {
 					entries = append(entries, e)
 				}
@@ -58,7 +58,7 @@ func (Kernel) Dump(_ context.Context, zone int, like ...Entry) (entries []Entry,
 func (Kernel) Flush(_ context.Context, entries ...Entry) error {
 	var errs []error
 	for _, e := range entries {
-		if err := e.end(); err != nil && !errors.Is(err, unix.ENOENT) {
+		if err := e.deleteEntry(); err != nil && !errors.Is(err, unix.ENOENT) {
 			errs = append(errs, fmt.Errorf("end connection %+v of the kernel: %w", e, err))
 		}
 	}

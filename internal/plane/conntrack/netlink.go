@@ -24,9 +24,9 @@ const (
 	filterDstPort = 1 << 5
 )
 
-// list calls each with the kernel's entries of a family that are like a pattern. The netlink package has no way to ask
-// for some, and none to tell the ports of SCTP and the fields of ICMP.
-func list(family netlink.InetFamily, like Entry, each func(Entry)) error {
+// listEntries calls each with the kernel's entries of a family that are like a pattern. The netlink package has no way
+// to ask for some, and none to tell the ports of SCTP and the fields of ICMP.
+func listEntries(family netlink.InetFamily, like Entry, each func(Entry)) error {
 	request := newRequest(nl.IPCTNL_MSG_CT_GET, unix.NLM_F_DUMP, family)
 	if flags := like.filterFlags(); flags != 0 {
 		request.AddData(like.origAttr())
@@ -46,8 +46,8 @@ func list(family netlink.InetFamily, like Entry, each func(Entry)) error {
 	return err
 }
 
-// end ends one of the kernel's connections.
-func (e Entry) end() error {
+// deleteEntry ends one of the kernel's connections.
+func (e Entry) deleteEntry() error {
 	request := newRequest(nl.IPCTNL_MSG_CT_DELETE, unix.NLM_F_ACK, familyOf(e.Orig.Src))
 	request.AddData(e.origAttr())
 	request.AddData(nl.NewRtAttr(nl.CTA_ZONE, nl.BEUint16Attr(uint16(e.Zone))))
@@ -107,7 +107,7 @@ func (e Entry) origAttr() *nl.RtAttr {
 
 // parseMessage reads one connection; what it cannot read is zero.
 func parseMessage(m []byte) (e Entry) {
-	for t, value := range attributes(m[min(nl.SizeofNfgenmsg, len(m)):]) {
+	for t, value := range parseAttributes(m[min(nl.SizeofNfgenmsg, len(m)):]) {
 		switch {
 		case t == nl.CTA_TUPLE_ORIG:
 			e.Proto, e.Orig = tupleOf(value)
@@ -122,8 +122,8 @@ func parseMessage(m []byte) (e Entry) {
 	return e
 }
 
-// attributes are netlink attributes by type, up to the first that cannot be read.
-func attributes(b []byte) iter.Seq2[uint16, []byte] {
+// parseAttributes are netlink attributes by type, up to the first that cannot be read.
+func parseAttributes(b []byte) iter.Seq2[uint16, []byte] {
 	return func(yield func(uint16, []byte) bool) {
 		for len(b) >= unix.SizeofNlAttr {
 			n := int(binary.NativeEndian.Uint16(b))
@@ -138,8 +138,8 @@ func attributes(b []byte) iter.Seq2[uint16, []byte] {
 
 // tupleOf reads one direction of a connection.
 func tupleOf(b []byte) (proto uint8, t Tuple) {
-	for part, value := range attributes(b) {
-		for kind, field := range attributes(value) {
+	for part, value := range parseAttributes(b) {
+		for kind, field := range parseAttributes(value) {
 			switch {
 			case part == nl.CTA_TUPLE_IP && (kind == nl.CTA_IP_V4_SRC || kind == nl.CTA_IP_V6_SRC):
 				t.Src, _ = netip.AddrFromSlice(field)

@@ -68,7 +68,7 @@ type rest struct {
 	exempt map[netip.Addr]plan.None
 }
 
-func (r rest) equal(o rest) bool { return r.own.equal(o.own) && maps.Equal(r.exempt, o.exempt) }
+func (r rest) equalRest(o rest) bool { return r.own.equalOwn(o.own) && maps.Equal(r.exempt, o.exempt) }
 
 var _ plane.Plane = (*Plane)(nil)
 
@@ -85,15 +85,15 @@ func New(
 		sources:      plan.Follow[plan.Source](plan.InSources),
 		destinations: plan.Follow[string](plan.InDestinations),
 	}
-	p.recheck.due = p.read
+	p.recheck.due = p.readAside
 	return p
 }
 
 // Again is signalled when connections are to be looked at though nothing has changed: Shrink does, when it is called.
 func (p *Plane) Again() <-chan struct{} { return p.again }
 
-// signal leaves one signal, however many there have been since the last was taken.
-func signal(c chan<- struct{}) {
+// signalOnce leaves one signal, however many there have been since the last was taken.
+func signalOnce(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:
@@ -114,30 +114,31 @@ func (p *Plane) Shrink(ctx context.Context, want *plan.State) error {
 	own := p.own()
 	changed, ended := p.noteChanged(want, own), p.ended
 	untranslated := p.endUntranslated(ctx)
-	routersChanged, err := p.look(ctx, want, own)
-	p.recheck.begin(after(p.ended > ended), append(changed, routersChanged...)...)
+	routersChanged, err := p.lookAtRouters(ctx, want, own)
+	p.recheck.beginFor(recheckTimes(p.ended > ended), append(changed, routersChanged...)...)
 	if untranslated == nil {
 		return err
 	}
 	return errors.Join(untranslated, err)
 }
 
-// after is when it is looked again.
-func after(ended bool) []time.Duration {
+// recheckTimes is when it is looked again.
+func recheckTimes(ended bool) []time.Duration {
 	if ended {
 		return slices.Concat(lookSoon(), lookAgain())
 	}
 	return lookAgain()
 }
 
-// look ends what is wrong on the routers that are not done, and returns those that were done before, and follow
-// something else now.
-func (p *Plane) look(ctx context.Context, want *plan.State, own map[string]Own) (changed []plan.Source, err error) {
-	exempt := exempted(want)
+// lookAtRouters ends what is wrong on the routers that are not done, and returns those that were done before, and
+// follow something else now.
+func (p *Plane) lookAtRouters(ctx context.Context, want *plan.State, own map[string]Own) (changed []plan.Source,
+	err error) {
+	exempt := exemptAddresses(want)
 	for _, router := range slices.Sorted(maps.Keys(own)) {
 		now := rest{own[router], exempt}
 		done, is := p.done[router]
-		known := is && done.equal(now)
+		known := is && done.equalRest(now)
 		if known && len(p.due[router]) == 0 && len(p.seen[router]) == 0 {
 			continue
 		}
@@ -149,7 +150,7 @@ func (p *Plane) look(ctx context.Context, want *plan.State, own map[string]Own) 
 			changed = append(changed, plan.Source{Router: router})
 		}
 		before, _ := p.zones.CTZone(ctx, router+"_dnat")
-		if err := p.enforce(ctx, zone, policy{router, want, now, before}, known); err != nil {
+		if err := p.enforceZone(ctx, zone, policy{router, want, now, before}, known); err != nil {
 			return changed, err
 		}
 	}
@@ -164,11 +165,11 @@ func (p *Plane) noteChanged(want *plan.State, own map[string]Own) (changed []pla
 	p.destinations.Done(want)
 	if !sources.Known || !to.Known {
 		clear(p.done)
-		return routers(own)
+		return routerSources(own)
 	}
 	changed = slices.Clone(sources.Keys)
 	if len(to.Keys) > 0 {
-		changed = append(changed, naming(want, to.Keys)...)
+		changed = append(changed, destinationSources(want, to.Keys)...)
 	}
 	changed = slices.DeleteFunc(changed, func(s plan.Source) bool {
 		_, is := own[s.Router]
@@ -187,16 +188,16 @@ func (p *Plane) noteDue(router string, pod netip.Addr) {
 	p.due[router][pod] = true
 }
 
-// routers stand for all Sources of theirs.
-func routers(own map[string]Own) (out []plan.Source) {
+// routerSources stand for all Sources of theirs.
+func routerSources(own map[string]Own) (out []plan.Source) {
 	for router := range own {
 		out = append(out, plan.Source{Router: router})
 	}
 	return out
 }
 
-// naming are the Sources that name destinations.
-func naming(want *plan.State, to []string) []plan.Source {
+// destinationSources are the Sources that name destinations.
+func destinationSources(want *plan.State, to []string) []plan.Source {
 	named := map[string]bool{}
 	for _, name := range to {
 		named[name] = true
@@ -210,7 +211,7 @@ func naming(want *plan.State, to []string) []plan.Source {
 	return out
 }
 
-func exempted(want *plan.State) map[netip.Addr]plan.None {
+func exemptAddresses(want *plan.State) map[netip.Addr]plan.None {
 	exempt := map[netip.Addr]plan.None{}
 	for a := range want.SourceExempt.Rows() {
 		exempt[a] = plan.None{}
@@ -225,11 +226,11 @@ func (p *Plane) Forget() {
 	clear(p.done)
 }
 
-// enforce flushes until a look finds nothing wrong, or its turn is over. known: all connections but those of the pods
-// that are due are right, if what was read since says so.
-func (p *Plane) enforce(ctx context.Context, zone int, right policy, known bool) error {
+// enforceZone flushes until a look finds nothing wrong, or its turn is over. known: all connections but those of the
+// pods that are due are right, if what was read since says so.
+func (p *Plane) enforceZone(ctx context.Context, zone int, right policy, known bool) error {
 	for _, e := range p.seen[right.router] {
-		if known && right.stale(e) {
+		if known && right.isStale(e) {
 			p.noteDue(right.router, e.Orig.Src)
 		}
 	}
@@ -244,8 +245,8 @@ func (p *Plane) enforce(ctx context.Context, zone int, right policy, known bool)
 	}
 	end := time.Now().Add(p.turn)
 	for range rounds {
-		stale, unread := p.wrong(ctx, zone, right, due)
-		if err := p.flush(ctx, right, stale, end); err != nil {
+		stale, unread := p.wrongEntries(ctx, zone, right, due)
+		if err := p.flushEntries(ctx, right, stale, end); err != nil {
 			return err
 		}
 		if unread != nil {
@@ -262,22 +263,22 @@ func (p *Plane) enforce(ctx context.Context, zone int, right policy, known bool)
 		right.router)
 }
 
-// wrong is what is left of the last look and is still wrong, or what a new one finds: beside an error, what could be
-// read. There is a new look once nothing is left, and not after each change: a look takes long where connections are
-// many, and where changes are, too, nothing else would be done.
-func (p *Plane) wrong(ctx context.Context, zone int, right policy, of pods) ([]Entry, error) {
-	isRight := func(e Entry) bool { return !right.stale(e) }
+// wrongEntries is what is left of the last look and is still wrong, or what a new one finds: beside an error, what
+// could be read. There is a new look once nothing is left, and not after each change: a look takes long where
+// connections are many, and where changes are, too, nothing else would be done.
+func (p *Plane) wrongEntries(ctx context.Context, zone int, right policy, of pods) ([]Entry, error) {
+	isRight := func(e Entry) bool { return !right.isStale(e) }
 	left := slices.DeleteFunc(p.left[right.router], isRight)
 	delete(p.left, right.router)
 	if len(left) > 0 {
 		return left, nil
 	}
-	entries, err := p.target.Dump(ctx, zone, of.patterns()...)
+	entries, err := p.target.Dump(ctx, zone, of.podPatterns()...)
 	return slices.DeleteFunc(entries, isRight), err
 }
 
-// patterns are like the connections of these pods; none, for all connections, of nil or of many.
-func (p pods) patterns() (out []Entry) {
+// podPatterns are like the connections of these pods; none, for all connections, of nil or of many.
+func (p pods) podPatterns() (out []Entry) {
 	if len(p) > fewPatterns {
 		return nil
 	}
@@ -287,9 +288,9 @@ func (p pods) patterns() (out []Entry) {
 	return out
 }
 
-// read reads connections of Sources outside of the agent's loop, and has Shrink called, which judges them. It finds
-// nothing wrong nearly always, and then nobody has waited for it.
-func (p *Plane) read(sources []plan.Source) {
+// readAside reads connections of Sources outside of the agent's loop, and has Shrink called, which judges them. It
+// finds nothing wrong nearly always, and then nobody has waited for it.
+func (p *Plane) readAside(sources []plan.Source) {
 	of := map[string]pods{}
 	for _, s := range sources {
 		if of[s.Router] == nil {
@@ -306,7 +307,7 @@ func (p *Plane) read(sources []plan.Source) {
 		if all {
 			which = nil
 		}
-		entries, err := p.target.Dump(p.ctx, zone, which.patterns()...)
+		entries, err := p.target.Dump(p.ctx, zone, which.podPatterns()...)
 		entries = slices.DeleteFunc(entries, func(e Entry) bool { return !all && !which[e.Orig.Src] })
 		p.mu.Lock()
 		if p.seen[router] = append(p.seen[router], entries...); err != nil {
@@ -314,14 +315,14 @@ func (p *Plane) read(sources []plan.Source) {
 		}
 		p.mu.Unlock()
 	}
-	signal(p.again)
+	signalOnce(p.again)
 }
 
-// flush ends connections by portions.
-func (p *Plane) flush(ctx context.Context, right policy, stale []Entry, end time.Time) error {
+// flushEntries ends connections by portions.
+func (p *Plane) flushEntries(ctx context.Context, right policy, stale []Entry, end time.Time) error {
 	for len(stale) > 0 {
 		n := min(portion, len(stale))
-		if err := p.target.Flush(ctx, append(right.elsewhere(stale[:n]), stale[:n]...)...); err != nil {
+		if err := p.target.Flush(ctx, append(right.inOtherZones(stale[:n]), stale[:n]...)...); err != nil {
 			return fmt.Errorf("end connections of %s: %w", right.router, err)
 		}
 		p.ended += uint64(n)

@@ -34,8 +34,9 @@ type recheck struct {
 	pause   time.Time // until when there is no other look
 }
 
-// begin is called when Sources change, with the times after that, ascending. A later change of a Source begins again.
-func (r *recheck) begin(after []time.Duration, changed ...plan.Source) {
+// beginFor is called when Sources change, with the times after that, ascending. A later change of a Source begins
+// again.
+func (r *recheck) beginFor(after []time.Duration, changed ...plan.Source) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.times == nil {
@@ -48,11 +49,11 @@ func (r *recheck) begin(after []time.Duration, changed ...plan.Source) {
 			r.times[s] = append(r.times[s], now.Add(d))
 		}
 	}
-	r.prepare()
+	r.setTimer()
 }
 
-// prepare sets the timer for the next look.
-func (r *recheck) prepare() {
+// setTimer sets the timer for the next look.
+func (r *recheck) setTimer() {
 	if r.looking || len(r.times) == 0 {
 		return
 	}
@@ -68,13 +69,13 @@ func (r *recheck) prepare() {
 	if r.timer != nil {
 		r.timer.Stop()
 	}
-	r.timer = time.AfterFunc(time.Until(next), r.look)
+	r.timer = time.AfterFunc(time.Until(next), r.lookAtDue)
 }
 
 // lookPause is how many times longer than a look the pause after it is: long looks do not keep a daemon busy.
 const lookPause = 4
 
-func (r *recheck) look() {
+func (r *recheck) lookAtDue() {
 	r.mu.Lock()
 	if r.looking {
 		r.mu.Unlock()
@@ -89,7 +90,7 @@ func (r *recheck) look() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.looking, r.pause = false, time.Now().Add(lookPause*time.Since(begin))
-	r.prepare()
+	r.setTimer()
 }
 
 // takeDue returns the Sources whose time has come, and takes these times away.

@@ -116,11 +116,11 @@ func TestLooksOfEachSource(t *testing.T) {
 			for _, s := range sources {
 				looks[s.Router] = append(looks[s.Router], time.Since(begin))
 				if s == a && len(looks["a"]) == 1 {
-					r.begin([]time.Duration{2 * time.Second, 4 * time.Second}, a)
+					r.beginFor([]time.Duration{2 * time.Second, 4 * time.Second}, a)
 				}
 			}
 		}
-		r.begin([]time.Duration{time.Second, 2 * time.Second, 6 * time.Second}, a, b)
+		r.beginFor([]time.Duration{time.Second, 2 * time.Second, 6 * time.Second}, a, b)
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if diff := cmp.Diff(map[string][]time.Duration{"a": {time.Second, 3 * time.Second, 5 * time.Second},
@@ -169,7 +169,7 @@ func TestPauseBetweenLooks(t *testing.T) {
 		begin := time.Now()
 		r := &recheck{due: func([]plan.Source) { looks.Add(1); time.Sleep(time.Second) }}
 		for i := range 500 {
-			r.begin(lookAgain(), plan.Source{Router: fmt.Sprint(i)})
+			r.beginFor(lookAgain(), plan.Source{Router: fmt.Sprint(i)})
 			time.Sleep(100 * time.Millisecond)
 		}
 		passed, have := time.Since(begin), int(looks.Load())

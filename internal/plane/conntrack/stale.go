@@ -25,9 +25,9 @@ type policy struct {
 	before int
 }
 
-// stale says whether a connection has another source than it must have. Connections that are not translated, or do not
-// come from a pod, are left alone.
-func (p policy) stale(e Entry) bool {
+// isStale says whether a connection has another source than it must have. Connections that are not translated, or do
+// not come from a pod, are left alone.
+func (p policy) isStale(e Entry) bool {
 	if !e.Translated() {
 		return false
 	}
@@ -35,7 +35,7 @@ func (p policy) stale(e Entry) bool {
 	if !claimed && !slices.ContainsFunc(p.own.Pods, func(n netip.Prefix) bool { return n.Contains(e.Orig.Src) }) {
 		return false
 	}
-	if want, is := p.want.SourceOf(sources, e.Orig.Dst); is && !p.exempts(e.Orig.Dst) {
+	if want, is := p.want.SourceOf(sources, e.Orig.Dst); is && !p.isExempt(e.Orig.Dst) {
 		return want.IP.IsValid() && e.Source() != want.IP || want.Mark != 0 && e.Mark != want.Mark
 	}
 	if p.own.Mask != 0 {
@@ -44,20 +44,20 @@ func (p policy) stale(e Entry) bool {
 	return !slices.Contains(p.own.Addrs, e.Source())
 }
 
-func (p policy) exempts(dst netip.Addr) bool {
+func (p policy) isExempt(dst netip.Addr) bool {
 	_, is := p.exempt[dst]
 	return is
 }
 
-func (o Own) equal(b Own) bool {
+func (o Own) equalOwn(b Own) bool {
 	return o.Mark == b.Mark && o.Mask == b.Mask && slices.Equal(o.Addrs, b.Addrs) && slices.Equal(o.Pods, b.Pods)
 }
 
-// elsewhere are the same connections in the other zones that they pass: untranslated in the router, and as the outside
-// sees them on the uplink's bridge. They go first, for nothing would lead to them afterwards. Where they stayed, a
-// connection that ended by way of another node would count as established for a day, and one from the same port would
-// get no answer once the address is back.
-func (p policy) elsewhere(stale []Entry) []Entry {
+// inOtherZones are the same connections in the other zones that they pass: untranslated in the router, and as the
+// outside sees them on the uplink's bridge. They go first, for nothing would lead to them afterwards. Where they
+// stayed, a connection that ended by way of another node would count as established for a day, and one from the same
+// port would get no answer once the address is back.
+func (p policy) inOtherZones(stale []Entry) []Entry {
 	if p.before == 0 {
 		return nil
 	}

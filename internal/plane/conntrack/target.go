@@ -30,7 +30,7 @@ type Switch struct{ RunDir string }
 func (s Switch) Dump(ctx context.Context, zone int, _ ...Entry) ([]Entry, error) {
 	var entries []Entry
 	var errs []error
-	err := s.each(ctx, func(c *unixctl.Conn, datapath string) error {
+	err := s.eachDatapath(ctx, func(c *unixctl.Conn, datapath string) error {
 		out, err := c.Call(ctx, "dpctl/dump-conntrack", datapath, fmt.Sprintf("zone=%d", zone))
 		if err != nil {
 			return fmt.Errorf("read conntrack zone %d of %s: %w", zone, datapath, err)
@@ -50,7 +50,7 @@ func (s Switch) Dump(ctx context.Context, zone int, _ ...Entry) ([]Entry, error)
 
 // Flush ends the entries in every datapath.
 func (s Switch) Flush(ctx context.Context, entries ...Entry) error {
-	return s.each(ctx, func(c *unixctl.Conn, datapath string) error {
+	return s.eachDatapath(ctx, func(c *unixctl.Conn, datapath string) error {
 		args := make([][]string, len(entries))
 		for i, e := range entries {
 			args[i] = []string{datapath, fmt.Sprintf("zone=%d", e.Zone), e.flushTuple()}
@@ -67,7 +67,7 @@ func unlessEnded(refused *unixctl.CommandError) error {
 	return refused
 }
 
-func (s Switch) each(ctx context.Context, do func(c *unixctl.Conn, datapath string) error) error {
+func (s Switch) eachDatapath(ctx context.Context, do func(c *unixctl.Conn, datapath string) error) error {
 	c, err := unixctl.Dial(ctx, s.RunDir, "ovs-vswitchd")
 	if err != nil {
 		return err

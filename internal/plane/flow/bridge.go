@@ -12,32 +12,32 @@ import (
 	"github.com/egret-net/egret/internal/plane"
 )
 
-func (b *bridge) newest() uint32 { return b.generations[len(b.generations)-1] }
+func (b *bridge) newestGeneration() uint32 { return b.generations[len(b.generations)-1] }
 
-// know is the bridge, its generations read from the switch.
-func (p *Plane) know(ctx context.Context, name string) (*bridge, error) {
+// bridgeFor is the bridge, its generations read from the switch.
+func (p *Plane) bridgeFor(ctx context.Context, name string) (*bridge, error) {
 	if b := p.bridges[name]; b != nil {
 		return b, nil
 	}
-	flows, err := p.switches.dump(ctx, name, fmt.Sprintf("%#x/0xffffffff", Mark))
+	flows, err := p.switches.dumpFlows(ctx, name, fmt.Sprintf("%#x/0xffffffff", Mark))
 	if err != nil {
 		return nil, fmt.Errorf("read the flows of bridge %s, does it exist? %w", name, err)
 	}
-	b := &bridge{generations: generations(flows), tables: tablesOf(flows)}
+	b := &bridge{generations: usedGenerations(flows), tables: tablesOf(flows)}
 	p.bridges[name] = b
 	return b, nil
 }
 
-// forget makes a bridge be read, and all its flows be written, the next time. Shrink looks for it, should no flow be
-// wanted there by then.
-func (p *Plane) forget(name string) {
-	p.rewrite(name)
+// forgetBridge makes a bridge be read, and all its flows be written, the next time. Shrink looks for it, should no flow
+// be wanted there by then.
+func (p *Plane) forgetBridge(name string) {
+	p.rewriteBridge(name)
 	delete(p.bridges, name)
 	p.adopted = false
 }
 
-// rewrite makes all flows of a bridge be written the next time.
-func (p *Plane) rewrite(name string) {
+// rewriteBridge makes all flows of a bridge be written the next time.
+func (p *Plane) rewriteBridge(name string) {
 	if b := p.bridges[name]; b != nil {
 		b.inPlace = false
 	}
@@ -50,24 +50,24 @@ func (p *Plane) rewrite(name string) {
 func (p *Plane) rewriteRenumbered(a asked) {
 	for name, b := range p.bridges {
 		for port, was := range b.numbers {
-			if now, ok := a.number(name, port, p.ports); b.inPlace && (!ok || now != was) {
-				p.rewrite(name)
+			if now, ok := a.askNumber(name, port, p.ports); b.inPlace && (!ok || now != was) {
+				p.rewriteBridge(name)
 			}
 		}
 	}
 }
 
-// write adds lines to the newest generation, or begins another one with them, which are all flows then. A flow that
-// ends by itself is for Renew to write then: it may have ended since it was written last, and that was meant.
-func (p *Plane) write(ctx context.Context, name string, lines []line, n numbers) error {
-	b, err := p.know(ctx, name)
+// writeLines adds lines to the newest generation, or begins another one with them, which are all flows then. A flow
+// that ends by itself is for Renew to write then: it may have ended since it was written last, and that was meant.
+func (p *Plane) writeLines(ctx context.Context, name string, lines []line, n numbers) error {
+	b, err := p.bridgeFor(ctx, name)
 	if err != nil {
 		return err
 	}
 	var refused []refusal
 	others := lines
 	if !b.inPlace {
-		b.generations, b.numbers = append(b.generations, next(b.generations)), numbers{}
+		b.generations, b.numbers = append(b.generations, unusedGeneration(b.generations)), numbers{}
 		var empty []line
 		empty, others = b.emptyTables(lines)
 		if refused, err = p.fillEmptyTables(ctx, name, empty); err != nil {
@@ -82,7 +82,7 @@ func (p *Plane) write(ctx context.Context, name string, lines []line, n numbers)
 	b.inPlace = true
 	maps.Copy(b.numbers, n)
 	p.log.Debug("flows written", "bridge", name, "flows", len(lines)-len(refused), "refused", len(refused))
-	return p.note(lines, refused)
+	return p.noteWritten(lines, refused)
 }
 
 // emptyTables are the lines of tables that have no flows of ours, and all others, without flows that end. The first
@@ -90,7 +90,7 @@ func (p *Plane) write(ctx context.Context, name string, lines []line, n numbers)
 func (b *bridge) emptyTables(lines []line) (empty, others []line) {
 	for _, l := range lines {
 		switch {
-		case ends(l.flow):
+		case expiresItself(l.flow):
 		case l.flow.Table != 0 && !b.tables[l.flow.Table]:
 			empty = append(empty, l)
 		default:
@@ -110,7 +110,7 @@ func (p *Plane) fillEmptyTables(ctx context.Context, name string, empty []line) 
 	if refused, err = p.writeBundle(ctx, name, empty); err != nil || len(empty) == 0 || !led {
 		return refused, err
 	}
-	if err := p.switches.revalidated(ctx); err != nil {
+	if err := p.switches.awaitRevalidation(ctx); err != nil {
 		p.log.Warn("some packets may be lost while flows change", "bridge", name, "error", err)
 	}
 	return refused, nil
@@ -123,16 +123,16 @@ func (p *Plane) writeBundle(ctx context.Context, name string, lines []line) ([]r
 		b.tables[l.flow.Table] = true
 	}
 	slices.SortFunc(lines, func(x, y line) int { return strings.Compare(x.text, y.text) })
-	refused, err := p.install(ctx, name, b.newest(), lines)
+	refused, err := p.installLines(ctx, name, b.newestGeneration(), lines)
 	if err != nil {
-		p.forget(name) // the part that went through is read back next time
+		p.forgetBridge(name) // the part that went through is read back next time
 		return nil, fmt.Errorf("write the flows of bridge %s: %w", name, err)
 	}
 	return refused, nil
 }
 
-// note takes down what the switch has taken, and returns what it has not.
-func (p *Plane) note(lines []line, refused []refusal) error {
+// noteWritten takes down what the switch has taken, and returns what it has not.
+func (p *Plane) noteWritten(lines []line, refused []refusal) error {
 	not := map[plan.Flow]bool{}
 	var errs []error
 	for _, r := range refused {
@@ -147,9 +147,9 @@ func (p *Plane) note(lines []line, refused []refusal) error {
 	return errors.Join(errs...)
 }
 
-// trim deletes stale flows of the newest generation, and all generations before it, or it as well when no flow is
+// trimBridge deletes stale flows of the newest generation, and all generations before it, or it as well when no flow is
 // wanted on the bridge.
-func (p *Plane) trim(ctx context.Context, name string, stale []plan.Flow, want *plan.State) error {
+func (p *Plane) trimBridge(ctx context.Context, name string, stale []plan.Flow, want *plan.State) error {
 	b := p.bridges[name]
 	former := b.generations
 	switch {
@@ -160,17 +160,17 @@ func (p *Plane) trim(ctx context.Context, name string, stale []plan.Flow, want *
 	}
 	var lines []string
 	for _, g := range former {
-		lines = append(lines, fmt.Sprintf("delete cookie=%s/-1", cookie(g)))
+		lines = append(lines, fmt.Sprintf("delete cookie=%s/-1", generationCookie(g)))
 	}
 	for _, f := range stale {
-		lines = append(lines, b.removal(f))
+		lines = append(lines, b.removalLine(f))
 	}
 	if len(lines) == 0 {
 		return nil
 	}
 	slices.Sort(lines)
-	if err := p.switches.bundle(ctx, name, lines); err != nil {
-		p.forget(name) // some may be gone, which the next plan wants again
+	if err := p.switches.sendBundle(ctx, name, lines); err != nil {
+		p.forgetBridge(name) // some may be gone, which the next plan wants again
 		return fmt.Errorf("delete former flows of bridge %s: %w", name, err)
 	}
 	b.generations = b.generations[len(former):]

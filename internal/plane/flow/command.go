@@ -23,8 +23,8 @@ type command struct {
 	err       error
 }
 
-// start begins a command, which ends with ctx. Whether it waits for its input is up to what it is told to do.
-func (o ofctl) start(ctx context.Context, args ...string) (*command, error) {
+// startCommand begins a command, which ends with ctx. Whether it waits for its input is up to what it is told to do.
+func (o ofctl) startCommand(ctx context.Context, args ...string) (*command, error) {
 	ctx, kill := context.WithCancel(ctx)
 	cmd := exec.CommandContext(ctx, o.path, append([]string{byNumber}, args...)...)
 	cmd.WaitDelay = time.Second
@@ -59,8 +59,8 @@ func (c *command) hasEnded() bool {
 	}
 }
 
-// finish gives a command its input, and waits for its end. Its complaint is a *commandError.
-func (c *command) finish(ctx context.Context, input string) (string, error) {
+// finishWith gives a command its input, and waits for its end. Its complaint is a *commandError.
+func (c *command) finishWith(ctx context.Context, input string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
 	defer context.AfterFunc(ctx, c.kill)()

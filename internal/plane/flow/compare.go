@@ -22,7 +22,7 @@ func (p *Plane) Compare(ctx context.Context, want *plan.State) ([]plane.Differen
 	var out []plane.Difference
 	lines, numbers := map[string][]line{}, asked{}
 	for f := range want.Flows.Rows() {
-		l, ok, err := p.render(want, f, numbers)
+		l, ok, err := p.renderFlow(want, f, numbers)
 		if !ok || err != nil {
 			out = append(out, plane.Difference{Plane: planeName, Row: f.String(), Owner: l.owner, Missing: true})
 			continue
@@ -30,17 +30,18 @@ func (p *Plane) Compare(ctx context.Context, want *plan.State) ([]plane.Differen
 		lines[f.Bridge] = append(lines[f.Bridge], l)
 	}
 	for _, name := range slices.Sorted(maps.Keys(lines)) {
-		text, err := p.switches.diff(ctx, name, numbered(lines[name]))
+		text, err := p.switches.diffFlows(ctx, name, numberLines(lines[name]))
 		if err != nil {
 			return nil, fmt.Errorf("compare the flows of bridge %s: %w", name, err)
 		}
-		out = append(out, differences(name, text, lines[name])...)
+		out = append(out, flowDifferences(name, text, lines[name])...)
 	}
 	return out, nil
 }
 
-// numbered gives each line its number as a cookie, from 1 on: ovs-ofctl prints it beside its own spelling of the flow.
-func numbered(lines []line) []string {
+// numberLines gives each line its number as a cookie, from 1 on: ovs-ofctl prints it beside its own spelling of the
+// flow.
+func numberLines(lines []line) []string {
 	out := make([]string, len(lines))
 	for i, l := range lines {
 		out[i] = fmt.Sprintf("cookie=%d,%s", i+1, l.text)
@@ -48,8 +49,8 @@ func numbered(lines []line) []string {
 	return out
 }
 
-func (o ofctl) diff(ctx context.Context, bridge string, flows []string) (string, error) {
-	out, err := o.run(ctx, strings.Join(flows, "\n")+"\n", "-O", "OpenFlow14", "diff-flows", o.socket(bridge),
+func (o ofctl) diffFlows(ctx context.Context, bridge string, flows []string) (string, error) {
+	out, err := o.runCommand(ctx, strings.Join(flows, "\n")+"\n", "-O", "OpenFlow14", "diff-flows", o.socketOf(bridge),
 		"/dev/stdin")
 	if differ := (*commandError)(nil); errors.As(err, &differ) && differ.text == "" {
 		return out, nil // exit status 2, and nothing to complain of
@@ -59,9 +60,9 @@ func (o ofctl) diff(ctx context.Context, bridge string, flows []string) (string,
 
 var cookieText = regexp.MustCompile(` cookie=0x([0-9a-f]+)`)
 
-// differences are what is left when the flows of ours are compared without their cookies, which tell only when they
+// flowDifferences are what is left when the flows of ours are compared without their cookies, which tell only when they
 // were written, and of wanted ones which line they are.
-func differences(bridge, text string, wanted []line) []plane.Difference {
+func flowDifferences(bridge, text string, wanted []line) []plane.Difference {
 	missing, unwanted := map[string]plan.Owner{}, map[string]bool{}
 	for l := range strings.Lines(text) {
 		flow, cookie := strings.TrimSpace(cookieText.ReplaceAllString(l[1:], "")), cookieOf(l)

@@ -14,7 +14,7 @@ func TestDifferences(t *testing.T) {
 		{owner: plan.Owner{Feature: "bridge/n1"}, text: "table=0,priority=105,ip actions=LOCAL"},
 		{owner: plan.Owner{Feature: "egressip/prod"}, text: "table=0,priority=100,ip actions=drop"},
 	}
-	if have := numbered(wanted)[1]; have != "cookie=2,table=0,priority=100,ip actions=drop" {
+	if have := numberLines(wanted)[1]; have != "cookie=2,table=0,priority=100,ip actions=drop" {
 		t.Errorf("the second line is asked for as %s", have)
 	}
 	text := `-priority=105,ip cookie=0x20deff105 actions=LOCAL
@@ -25,7 +25,7 @@ func TestDifferences(t *testing.T) {
 +priority=100,ip cookie=0x2 actions=drop
 `
 	var have []string
-	for _, d := range differences("breth0", text, wanted) {
+	for _, d := range flowDifferences("breth0", text, wanted) {
 		have = append(have, d.String())
 	}
 	want := []string{

@@ -62,7 +62,7 @@ func TestNoNamesAreAsked(t *testing.T) {
 		name string
 		run  func() error
 	}{
-		{"read", func() error { _, err := p.know(t.Context(), "br1"); return err }},
+		{"read", func() error { _, err := p.bridgeFor(t.Context(), "br1"); return err }},
 		{"write", func() error { return p.Grow(t.Context(), st) }},
 		{"count", func() error { _, err := p.Packets(t.Context(), flow); return err }},
 		{"compare", func() error { _, err := p.Compare(t.Context(), st); return err }},

@@ -22,13 +22,13 @@ func (p *Plane) Packets(ctx context.Context, f plan.Flow) (uint64, error) {
 	if !ok {
 		return 0, nil
 	}
-	flows, err := p.switches.dump(ctx, f.Bridge, fmt.Sprintf("%#x/0xffffffff,table=%d,%s", Mark, f.Table, match))
+	flows, err := p.switches.dumpFlows(ctx, f.Bridge, fmt.Sprintf("%#x/0xffffffff,table=%d,%s", Mark, f.Table, match))
 	if err != nil {
 		return 0, fmt.Errorf("read the counter of flow %s: %w", f, err)
 	}
 	var sum uint64
 	for _, l := range flows {
-		if m := packets.FindStringSubmatch(l); m != nil && priority(l) == f.Priority {
+		if m := packets.FindStringSubmatch(l); m != nil && parsePriority(l) == f.Priority {
 			n, _ := strconv.ParseUint(m[1], 10, 64)
 			sum += n
 		}
@@ -36,8 +36,8 @@ func (p *Plane) Packets(ctx context.Context, f plan.Flow) (uint64, error) {
 	return sum, nil
 }
 
-// priority of a dumped flow, which leaves OpenFlow's default of 32768 out.
-func priority(flow string) int {
+// parsePriority of a dumped flow, which leaves OpenFlow's default of 32768 out.
+func parsePriority(flow string) int {
 	if m := prio.FindStringSubmatch(flow); m != nil {
 		n, _ := strconv.Atoi(m[1])
 		return n

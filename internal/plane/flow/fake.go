@@ -39,11 +39,11 @@ func (f *Fake) Grow(ctx context.Context, want *plan.State) error {
 	f.pending = nil
 	var errs []error
 	for k, actions := range want.Flows.Rows() {
-		if err := check(k, actions); err != nil {
+		if err := checkFlow(k, actions); err != nil {
 			errs = append(errs, &plane.Refused{Plane: planeName, Owner: want.Flows.Owner(k), Row: k.String(), Err: err})
 			continue
 		}
-		at, text, ok := f.resolve(k, actions)
+		at, text, ok := f.resolvePorts(k, actions)
 		if !ok {
 			f.pending = append(f.pending, k)
 			continue
@@ -69,7 +69,7 @@ func (f *Fake) Shrink(ctx context.Context, want *plan.State) error {
 	defer f.mu.Unlock()
 	keep := map[plan.Flow]bool{}
 	for k, actions := range want.Flows.Rows() {
-		at, _, _ := f.resolve(k, actions)
+		at, _, _ := f.resolvePorts(k, actions)
 		keep[at] = true
 	}
 	for k := range f.flows {
@@ -118,7 +118,7 @@ func (f *Fake) Restart() {
 	clear(f.Foreign)
 }
 
-func (f *Fake) resolve(k plan.Flow, actions string) (plan.Flow, string, bool) {
+func (f *Fake) resolvePorts(k plan.Flow, actions string) (plan.Flow, string, bool) {
 	var ok, ok2 bool
 	k.Match, ok = resolveNow(k.Bridge, k.Match, f.Ports)
 	actions, ok2 = resolveNow(k.Bridge, actions, f.Ports)

@@ -80,7 +80,7 @@ func hostile() []plan.Rows {
 func dumped(s *plan.State) string {
 	var out []string
 	for f, actions := range s.Flows.Rows() {
-		line, _ := resolveNow("br0", text(f, actions), testPorts)
+		line, _ := resolveNow("br0", flowText(f, actions), testPorts)
 		out = append(out, strings.TrimPrefix(line, "table=0,"))
 	}
 	return sorted(out)
@@ -251,11 +251,11 @@ func TestRewriteKeepsCounters(t *testing.T) {
 // TestRevalidated: ovs-vswitchd knows the command that is asked for, and one that does not run is no wait.
 func TestRevalidated(t *testing.T) {
 	s, p := start(t)
-	if err := p.switches.revalidated(t.Context()); err != nil {
+	if err := p.switches.awaitRevalidation(t.Context()); err != nil {
 		t.Error(err)
 	}
 	s.KillVSwitchd()
-	if err := p.switches.revalidated(t.Context()); err == nil {
+	if err := p.switches.awaitRevalidation(t.Context()); err == nil {
 		t.Error("no error without ovs-vswitchd")
 	}
 }

@@ -35,11 +35,11 @@ func newMemory() *memory {
 
 var errAway = &commandError{"failed to connect to socket"}
 
-func (m *memory) bridges() ([]string, error) { return slices.Collect(maps.Keys(m.flows)), nil }
+func (m *memory) listBridges() ([]string, error) { return slices.Collect(maps.Keys(m.flows)), nil }
 
-func (m *memory) diff(context.Context, string, []string) (string, error) { return "", nil }
+func (m *memory) diffFlows(context.Context, string, []string) (string, error) { return "", nil }
 
-func (m *memory) dump(_ context.Context, bridge, _ string) ([]string, error) {
+func (m *memory) dumpFlows(_ context.Context, bridge, _ string) ([]string, error) {
 	var out []string
 	for match, e := range m.flows[bridge] {
 		if strings.HasSuffix(e.cookie, fmt.Sprintf("%08x", Mark)) || e.cookie == fmt.Sprintf("%#x", Mark) {
@@ -49,7 +49,7 @@ func (m *memory) dump(_ context.Context, bridge, _ string) ([]string, error) {
 	return out, nil
 }
 
-func (m *memory) count(_ context.Context, bridge, cookie string) (int, error) {
+func (m *memory) countFlows(_ context.Context, bridge, cookie string) (int, error) {
 	n := 0
 	for _, e := range m.flows[bridge] {
 		if e.cookie+"/-1" == cookie {
@@ -59,12 +59,12 @@ func (m *memory) count(_ context.Context, bridge, cookie string) (int, error) {
 	return n, nil
 }
 
-func (m *memory) revalidated(context.Context) error {
+func (m *memory) awaitRevalidation(context.Context) error {
 	m.sent = append(m.sent, "revalidated")
 	return nil
 }
 
-func (m *memory) bundle(_ context.Context, bridge string, lines []string) error {
+func (m *memory) sendBundle(_ context.Context, bridge string, lines []string) error {
 	m.bundles++
 	m.sent = append(m.sent, strings.Join(lines, "\n"))
 	m.lines += len(lines)
@@ -293,7 +293,7 @@ func TestWhatEndedStaysAway(t *testing.T) {
 	has("new", lease+"\n"+other)
 	for when, happens := range map[string]func(){
 		"all is written again":      h.plane.Forget,
-		"a port has another number": func() { h.plane.rewrite("br0") },
+		"a port has another number": func() { h.plane.rewriteBridge("br0") },
 		"a process that starts": func() {
 			h.restart()
 			h.state.Replace(planetest.Owner("a"), &plan.Rows{}, both)

@@ -20,8 +20,8 @@ func (p *Plane) Watch(ctx context.Context) <-chan struct{} {
 			select {
 			case <-ctx.Done():
 			case <-look.C:
-				if p.lost(ctx) {
-					signal(lost)
+				if p.hasLostFlows(ctx) {
+					signalOnce(lost)
 				}
 			}
 		}
@@ -29,7 +29,7 @@ func (p *Plane) Watch(ctx context.Context) <-chan struct{} {
 	return lost
 }
 
-func signal(c chan<- struct{}) {
+func signalOnce(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:
@@ -43,15 +43,15 @@ type given struct {
 	flows      int
 }
 
-// lost says whether any bridge has fewer flows than it was given, and forgets such ones. The plane is not held up
-// meanwhile: a bridge that it has changed by then, or that does not answer, is left for the next time.
-func (p *Plane) lost(ctx context.Context) bool {
+// hasLostFlows says whether any bridge has fewer flows than it was given, and forgets such ones. The plane is not held
+// up meanwhile: a bridge that it has changed by then, or that does not answer, is left for the next time.
+func (p *Plane) hasLostFlows(ctx context.Context) bool {
 	p.mu.Lock()
-	all := p.given()
+	all := p.completeBridges()
 	p.mu.Unlock()
 	found := false
 	for name, g := range all {
-		n, err := p.switches.count(ctx, name, cookie(g.generation)+"/-1")
+		n, err := p.switches.countFlows(ctx, name, generationCookie(g.generation)+"/-1")
 		if err == nil && n < g.flows && p.forgetUnchanged(name, g) {
 			p.log.Warn("somebody else has deleted flows of ours; they are written anew", "bridge", name,
 				"flows", g.flows, "left", n)
@@ -61,16 +61,16 @@ func (p *Plane) lost(ctx context.Context) bool {
 	return found
 }
 
-// given are the bridges that have all their flows. The caller holds p.mu.
-func (p *Plane) given() map[string]given {
+// completeBridges are the bridges that have all their flows. The caller holds p.mu.
+func (p *Plane) completeBridges() map[string]given {
 	all := map[string]given{}
 	for name, b := range p.bridges {
 		if b.inPlace {
-			all[name] = given{generation: b.newest()}
+			all[name] = given{generation: b.newestGeneration()}
 		}
 	}
 	for f := range p.held {
-		if g, is := all[f.Bridge]; is && !ends(f) {
+		if g, is := all[f.Bridge]; is && !expiresItself(f) {
 			g.flows++
 			all[f.Bridge] = g
 		}
@@ -82,9 +82,9 @@ func (p *Plane) given() map[string]given {
 func (p *Plane) forgetUnchanged(name string, then given) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	unchanged := p.given()[name] == then
+	unchanged := p.completeBridges()[name] == then
 	if unchanged {
-		p.forget(name)
+		p.forgetBridge(name)
 	}
 	return unchanged
 }

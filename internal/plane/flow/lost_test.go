@@ -28,7 +28,7 @@ func TestLostFlowsAreNoticed(t *testing.T) {
 		return m.text(true)
 	}
 	look := func(expected bool, when string) {
-		if lost := p.lost(t.Context()); lost != expected {
+		if lost := p.hasLostFlows(t.Context()); lost != expected {
 			t.Errorf("%s: lost %t, of %s", when, lost, m.text(true))
 		}
 	}
@@ -78,15 +78,15 @@ func TestLostInASwitch(t *testing.T) {
 	}
 	must(stateA())
 	s.Ofctl("add-flow", s.Mgmt("br0"), "cookie=0x5,priority=100,ip,nw_src=10.0.0.1,actions=drop")
-	if p.lost(t.Context()) {
+	if p.hasLostFlows(t.Context()) {
 		t.Errorf("lost some of\n%s", dump(s, true))
 	}
 	s.Ofctl("--strict", "del-flows", s.Mgmt("br0"), "priority=100,arp")
-	if !p.lost(t.Context()) {
+	if !p.hasLostFlows(t.Context()) {
 		t.Errorf("lost none of\n%s", dump(s, true))
 	}
 	must(stateA())
-	if p.lost(t.Context()) || !strings.Contains(dump(s, true), "arp") {
+	if p.hasLostFlows(t.Context()) || !strings.Contains(dump(s, true), "arp") {
 		t.Errorf("not written again:\n%s", dump(s, true))
 	}
 }

@@ -15,19 +15,20 @@ import (
 
 // switches are bridges, by name.
 type switches interface {
-	// bundle applies lines to a bridge, all or none: see "Flow Syntax" of ovs-ofctl(8), each after add, delete or
+	// sendBundle applies lines to a bridge, all or none: see "Flow Syntax" of ovs-ofctl(8), each after add, delete or
 	// delete_strict.
-	bundle(ctx context.Context, bridge string, lines []string) error
-	// dump returns the flows of a bridge whose cookie matches, one a line.
-	dump(ctx context.Context, bridge, cookie string) ([]string, error)
-	// count is how many flows of a bridge have a cookie that matches.
-	count(ctx context.Context, bridge, cookie string) (int, error)
-	// diff compares a bridge with flows: "-" is before those that only the bridge has, "+" before those that it lacks.
-	diff(ctx context.Context, bridge string, flows []string) (string, error)
-	// revalidated returns when all that the datapath has is as the bridges' flows were at the call, or newer.
-	revalidated(ctx context.Context) error
-	// bridges are all that there are.
-	bridges() ([]string, error)
+	sendBundle(ctx context.Context, bridge string, lines []string) error
+	// dumpFlows returns the flows of a bridge whose cookie matches, one a line.
+	dumpFlows(ctx context.Context, bridge, cookie string) ([]string, error)
+	// countFlows is how many flows of a bridge have a cookie that matches.
+	countFlows(ctx context.Context, bridge, cookie string) (int, error)
+	// diffFlows compares a bridge with flows: "-" is before those that only the bridge has, "+" before those that it
+	// lacks.
+	diffFlows(ctx context.Context, bridge string, flows []string) (string, error)
+	// awaitRevalidation returns when all that the datapath has is as the bridges' flows were at the call, or newer.
+	awaitRevalidation(ctx context.Context) error
+	// listBridges are all that there are.
+	listBridges() ([]string, error)
 }
 
 // ofctl runs ovs-ofctl against bridges whose sockets are in runDir.
@@ -45,8 +46,8 @@ type commandError struct{ text string }
 
 func (e *commandError) Error() string { return e.text }
 
-// unreachable says that the bridge's socket did not answer, which is no opinion of the switch on a flow.
-func (e *commandError) unreachable() bool {
+// isUnreachable says that the bridge's socket did not answer, which is no opinion of the switch on a flow.
+func (e *commandError) isUnreachable() bool {
 	return strings.Contains(e.text, "failed to connect") || strings.Contains(e.text, "connecting to ") ||
 		strings.Contains(e.text, "is not a bridge or a socket") ||
 		strings.Contains(e.text, "Connection refused") || strings.Contains(e.text, "connection reset") ||
@@ -55,8 +56,8 @@ func (e *commandError) unreachable() bool {
 
 var badLine = regexp.MustCompile(`:(\d+): `)
 
-// line is the number, from 1, of the input line that ovs-ofctl could not parse.
-func (e *commandError) line() (int, bool) {
+// lineNumber is the number, from 1, of the input line that ovs-ofctl could not parse.
+func (e *commandError) lineNumber() (int, bool) {
 	m := badLine.FindStringSubmatch(e.text)
 	if m == nil {
 		return 0, false
@@ -65,34 +66,34 @@ func (e *commandError) line() (int, bool) {
 	return n, err == nil
 }
 
-// bundle gives the lines to the bridge's spare, and has another one started later. Where somebody ends the spare, they
-// are given to a new command; carried out twice, they are as once.
-func (o ofctl) bundle(ctx context.Context, bridge string, lines []string) error {
+// sendBundle gives the lines to the bridge's spare, and has another one started later. Where somebody ends the spare,
+// they are given to a new command; carried out twice, they are as once.
+func (o ofctl) sendBundle(ctx context.Context, bridge string, lines []string) error {
 	input := strings.Join(lines, "\n") + "\n"
-	defer o.spares.prepare(bridge, func(ctx context.Context) (*command, error) { return o.startBundle(ctx, bridge) })
-	if c := o.spares.take(bridge); c != nil {
-		if _, err := c.finish(ctx, input); !errors.Is(err, errEnded) {
+	defer o.spares.prepareFor(bridge, func(ctx context.Context) (*command, error) { return o.startBundle(ctx, bridge) })
+	if c := o.spares.takeFor(bridge); c != nil {
+		if _, err := c.finishWith(ctx, input); !errors.Is(err, errEnded) {
 			return err
 		}
 	}
 	c, err := o.startBundle(ctx, bridge)
 	if err == nil {
-		_, err = c.finish(ctx, input)
+		_, err = c.finishWith(ctx, input)
 	}
 	return err
 }
 
 // startBundle begins a command that reads its input to the end before it connects to the bridge.
 func (o ofctl) startBundle(ctx context.Context, bridge string) (*command, error) {
-	return o.start(ctx, "--bundle", "add-flows", o.socket(bridge), "-")
+	return o.startCommand(ctx, "--bundle", "add-flows", o.socketOf(bridge), "-")
 }
 
 // revalidationTimeout bounds the wait for the datapath: a round begins at the latest 0.5 s after the one before
 // (other_config:max-revalidator of OVS 3.5).
 const revalidationTimeout = 3 * time.Second
 
-// revalidated waits for the end of two rounds: the one that is under way may have passed what has changed.
-func (o ofctl) revalidated(ctx context.Context) error {
+// awaitRevalidation waits for the end of two rounds: the one that is under way may have passed what has changed.
+func (o ofctl) awaitRevalidation(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, revalidationTimeout)
 	defer cancel()
 	conn, err := unixctl.Dial(ctx, o.runDir, "ovs-vswitchd")
@@ -108,8 +109,8 @@ func (o ofctl) revalidated(ctx context.Context) error {
 	return nil
 }
 
-func (o ofctl) dump(ctx context.Context, bridge, cookie string) ([]string, error) {
-	out, err := o.run(ctx, "", "-O", "OpenFlow14", "dump-flows", o.socket(bridge), "cookie="+cookie)
+func (o ofctl) dumpFlows(ctx context.Context, bridge, cookie string) ([]string, error) {
+	out, err := o.runCommand(ctx, "", "-O", "OpenFlow14", "dump-flows", o.socketOf(bridge), "cookie="+cookie)
 	if err != nil {
 		return nil, err
 	}
@@ -122,8 +123,8 @@ func (o ofctl) dump(ctx context.Context, bridge, cookie string) ([]string, error
 	return flows, nil
 }
 
-func (o ofctl) count(ctx context.Context, bridge, cookie string) (int, error) {
-	out, err := o.run(ctx, "", "dump-aggregate", o.socket(bridge), "cookie="+cookie)
+func (o ofctl) countFlows(ctx context.Context, bridge, cookie string) (int, error) {
+	out, err := o.runCommand(ctx, "", "dump-aggregate", o.socketOf(bridge), "cookie="+cookie)
 	if err != nil {
 		return 0, err
 	}
@@ -136,8 +137,8 @@ func (o ofctl) count(ctx context.Context, bridge, cookie string) (int, error) {
 
 var flowCount = regexp.MustCompile(`\bflow_count=(\d+)`)
 
-// bridges are those that have a socket: a crashed ovs-vswitchd leaves its sockets behind.
-func (o ofctl) bridges() ([]string, error) {
+// listBridges are those that have a socket: a crashed ovs-vswitchd leaves its sockets behind.
+func (o ofctl) listBridges() ([]string, error) {
 	paths, err := filepath.Glob(filepath.Join(o.runDir, "*.mgmt"))
 	for i, p := range paths {
 		paths[i] = strings.TrimSuffix(filepath.Base(p), ".mgmt")
@@ -145,14 +146,14 @@ func (o ofctl) bridges() ([]string, error) {
 	return paths, err
 }
 
-func (o ofctl) socket(bridge string) string {
+func (o ofctl) socketOf(bridge string) string {
 	return "unix:" + filepath.Join(o.runDir, bridge+".mgmt")
 }
 
-func (o ofctl) run(ctx context.Context, stdin string, args ...string) (string, error) {
-	c, err := o.start(ctx, args...)
+func (o ofctl) runCommand(ctx context.Context, stdin string, args ...string) (string, error) {
+	c, err := o.startCommand(ctx, args...)
 	if err != nil {
 		return "", err
 	}
-	return c.finish(ctx, stdin)
+	return c.finishWith(ctx, stdin)
 }

@@ -73,7 +73,7 @@ func (p *Plane) Grow(ctx context.Context, want *plan.State) error {
 	var errs []error
 	lines := map[string][]line{}
 	for f := range missing {
-		l, ok, err := p.render(want, f, numbers)
+		l, ok, err := p.renderFlow(want, f, numbers)
 		switch {
 		case err != nil:
 			errs = append(errs, err)
@@ -84,7 +84,7 @@ func (p *Plane) Grow(ctx context.Context, want *plan.State) error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(lines)) {
-		errs = append(errs, p.write(ctx, name, lines[name], numbers.of(name)))
+		errs = append(errs, p.writeLines(ctx, name, lines[name], numbers.numbersOf(name)))
 	}
 	err := errors.Join(errs...)
 	if err == nil && len(p.pending) == 0 {
@@ -97,7 +97,7 @@ func (p *Plane) Grow(ctx context.Context, want *plan.State) error {
 func (p *Plane) Shrink(ctx context.Context, want *plan.State) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := p.adopt(ctx); err != nil {
+	if err := p.adoptBridges(ctx); err != nil {
 		return err
 	}
 	stale := map[string][]plan.Flow{}
@@ -112,7 +112,7 @@ func (p *Plane) Shrink(ctx context.Context, want *plan.State) error {
 	}
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(p.bridges)) {
-		errs = append(errs, p.trim(ctx, name, stale[name], want))
+		errs = append(errs, p.trimBridge(ctx, name, stale[name], want))
 	}
 	err := errors.Join(errs...)
 	if err == nil {
@@ -126,7 +126,7 @@ func (p *Plane) Forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for name := range p.bridges {
-		p.forget(name)
+		p.forgetBridge(name)
 	}
 	p.adopted = false
 	p.grown.Forget()
@@ -142,14 +142,14 @@ func (p *Plane) Renew(ctx context.Context) error {
 	defer p.mu.Unlock()
 	ending := map[string][]string{}
 	for f, actions := range p.held {
-		if b := p.bridges[f.Bridge]; ends(f) {
-			ending[f.Bridge] = append(ending[f.Bridge], addition(b.newest(), b.written(f, actions)))
+		if b := p.bridges[f.Bridge]; expiresItself(f) {
+			ending[f.Bridge] = append(ending[f.Bridge], additionLine(b.newestGeneration(), b.writtenText(f, actions)))
 		}
 	}
 	var errs []error
 	for name, lines := range ending {
 		lines = append(lines, fmt.Sprintf("delete cookie=%#x/-1", plan.LearntCookie))
-		errs = append(errs, p.switches.bundle(ctx, name, lines))
+		errs = append(errs, p.switches.sendBundle(ctx, name, lines))
 	}
 	return errors.Join(errs...)
 }
@@ -162,17 +162,17 @@ func (p *Plane) Pending() []plan.Flow {
 	return slices.SortedFunc(maps.Keys(p.pending), byText)
 }
 
-// adopt finds flows that a former process left on bridges that nobody wants any more.
-func (p *Plane) adopt(ctx context.Context) error {
+// adoptBridges finds flows that a former process left on bridges that nobody wants any more.
+func (p *Plane) adoptBridges(ctx context.Context) error {
 	if p.adopted {
 		return nil
 	}
-	names, err := p.switches.bridges()
+	names, err := p.switches.listBridges()
 	if err != nil {
 		return fmt.Errorf("list bridges: %w", err)
 	}
 	for _, name := range names {
-		if _, err := p.know(ctx, name); err != nil {
+		if _, err := p.bridgeFor(ctx, name); err != nil {
 			p.log.Debug("bridge does not answer", "bridge", name, "err", err)
 		}
 	}

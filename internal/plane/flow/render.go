@@ -37,10 +37,10 @@ type found struct {
 	ok     bool
 }
 
-func (a asked) number(bridge, name string, ports Ports) (string, bool) {
+func (a asked) askNumber(bridge, name string, ports Ports) (string, bool) {
 	f, known := a[bridge][name]
 	if !known {
-		f.number, f.ok = number(bridge, name, ports)
+		f.number, f.ok = portNumber(bridge, name, ports)
 		if a[bridge] == nil {
 			a[bridge] = map[string]found{}
 		}
@@ -49,8 +49,8 @@ func (a asked) number(bridge, name string, ports Ports) (string, bool) {
 	return f.number, f.ok
 }
 
-// of are the numbers that were found for a bridge.
-func (a asked) of(bridge string) numbers {
+// numbersOf are the numbers that were found for a bridge.
+func (a asked) numbersOf(bridge string) numbers {
 	n := numbers{}
 	for name, f := range a[bridge] {
 		if f.ok {
@@ -60,33 +60,35 @@ func (a asked) of(bridge string) numbers {
 	return n
 }
 
-// render is a wanted flow as a line. ok is false while a port that it names is not there; err refuses what is no flow.
-func (p *Plane) render(want *plan.State, f plan.Flow, a asked) (l line, ok bool, err error) {
+// renderFlow is a wanted flow as a line. ok is false while a port that it names is not there; err refuses what is no
+// flow.
+func (p *Plane) renderFlow(want *plan.State, f plan.Flow, a asked) (l line, ok bool, err error) {
 	l = line{flow: f, owner: want.Flows.Owner(f)}
 	l.actions, _ = want.Flows.Get(f)
-	if err := check(f, l.actions); err != nil {
+	if err := checkFlow(f, l.actions); err != nil {
 		return l, false, &plane.Refused{Plane: planeName, Owner: l.owner, Row: f.String(), Err: err}
 	}
-	number := func(name string) (string, bool) { return a.number(f.Bridge, name, p.ports) }
-	l.text, ok = resolve(text(f, l.actions), number)
+	number := func(name string) (string, bool) { return a.askNumber(f.Bridge, name, p.ports) }
+	l.text, ok = resolveNames(flowText(f, l.actions), number)
 	return l, ok, nil
 }
 
-func text(f plan.Flow, actions string) string {
+func flowText(f plan.Flow, actions string) string {
 	return fmt.Sprintf("table=%d,priority=%d,%s actions=%s", f.Table, f.Priority, f.Match, actions)
 }
 
-// written is a flow that the bridge has as it was written.
-func (b *bridge) written(f plan.Flow, actions string) string {
-	text, _ := resolve(text(f, actions), b.number)
+// writtenText is a flow that the bridge has as it was written.
+func (b *bridge) writtenText(f plan.Flow, actions string) string {
+	text, _ := resolveNames(flowText(f, actions), b.knownNumber)
 	return text
 }
 
-// removal is the line that deletes a flow of the newest generation, and no other: without a time, which is no part of
-// a match.
-func (b *bridge) removal(f plan.Flow) string {
-	l := fmt.Sprintf("delete_strict cookie=%s/-1,table=%d,priority=%d", cookie(b.newest()), f.Table, f.Priority)
-	match, _ := resolve(f.Match, b.number)
+// removalLine is the line that deletes a flow of the newest generation, and no other: without a time, which is no part
+// of a match.
+func (b *bridge) removalLine(f plan.Flow) string {
+	l := fmt.Sprintf("delete_strict cookie=%s/-1,table=%d,priority=%d", generationCookie(b.newestGeneration()), f.Table,
+		f.Priority)
+	match, _ := resolveNames(f.Match, b.knownNumber)
 	for part := range strings.SplitSeq(match, ",") {
 		if part != "" && !isTime(part) {
 			l += "," + part
@@ -95,10 +97,10 @@ func (b *bridge) removal(f plan.Flow) string {
 	return l
 }
 
-func (b *bridge) number(name string) (string, bool) { n, ok := b.numbers[name]; return n, ok }
+func (b *bridge) knownNumber(name string) (string, bool) { n, ok := b.numbers[name]; return n, ok }
 
-// ends says that a flow ends by itself.
-func ends(f plan.Flow) bool {
+// expiresItself says that a flow ends by itself.
+func expiresItself(f plan.Flow) bool {
 	for part := range strings.SplitSeq(f.Match, ",") {
 		if isTime(part) {
 			return true
@@ -111,8 +113,8 @@ func isTime(part string) bool { return strings.HasPrefix(part, "hard_timeout=") 
 
 var braces = regexp.MustCompile(`\{[^{}]*\}`)
 
-// resolve puts numbers in place of names in braces. It fails when one of them is not there.
-func resolve(text string, number func(name string) (string, bool)) (string, bool) {
+// resolveNames puts numbers in place of names in braces. It fails when one of them is not there.
+func resolveNames(text string, number func(name string) (string, bool)) (string, bool) {
 	ok := true
 	text = braces.ReplaceAllStringFunc(text, func(name string) string {
 		port, found := number(name[1 : len(name)-1])
@@ -124,11 +126,11 @@ func resolve(text string, number func(name string) (string, bool)) (string, bool
 
 // resolveNow goes by the numbers that ports have at present.
 func resolveNow(bridge, text string, ports Ports) (string, bool) {
-	return resolve(text, func(name string) (string, bool) { return number(bridge, name, ports) })
+	return resolveNames(text, func(name string) (string, bool) { return portNumber(bridge, name, ports) })
 }
 
-// number is that of a port by its name, or of LOCAL, or of patch:NETWORK, the patch port to a logical network.
-func number(bridge, name string, ports Ports) (string, bool) {
+// portNumber is that of a port by its name, or of LOCAL, or of patch:NETWORK, the patch port to a logical network.
+func portNumber(bridge, name string, ports Ports) (string, bool) {
 	if name == "LOCAL" {
 		return "LOCAL", true
 	}

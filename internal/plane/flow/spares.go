@@ -25,8 +25,8 @@ func newSpares(ctx context.Context) *spares {
 	return &spares{ctx: ctx, after: rest, ready: map[string]*command{}, timer: map[string]*time.Timer{}}
 }
 
-// take is the spare of a bridge, if there is one that has not ended.
-func (s *spares) take(bridge string) *command {
+// takeFor is the spare of a bridge, if there is one that has not ended.
+func (s *spares) takeFor(bridge string) *command {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.ready[bridge]
@@ -37,19 +37,19 @@ func (s *spares) take(bridge string) *command {
 	return c
 }
 
-// prepare has a spare of a bridge started after a rest, unless there is one. It does without where that fails: the next
-// change says what is wrong.
-func (s *spares) prepare(bridge string, start func(context.Context) (*command, error)) {
+// prepareFor has a spare of a bridge started after a rest, unless there is one. It does without where that fails: the
+// next change says what is wrong.
+func (s *spares) prepareFor(bridge string, start func(context.Context) (*command, error)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.timer[bridge] == nil {
-		s.timer[bridge] = time.AfterFunc(s.after, func() { s.begin(bridge, start) })
+		s.timer[bridge] = time.AfterFunc(s.after, func() { s.startFor(bridge, start) })
 		return
 	}
 	s.timer[bridge].Reset(s.after)
 }
 
-func (s *spares) begin(bridge string, start func(context.Context) (*command, error)) {
+func (s *spares) startFor(bridge string, start func(context.Context) (*command, error)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ready[bridge] != nil || s.ctx.Err() != nil {

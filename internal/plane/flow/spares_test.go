@@ -135,8 +135,8 @@ func TestSparesEnd(t *testing.T) {
 	c := x.await(t)
 	cancel()
 	<-c.done
-	x.spares().take("br0")
-	x.spares().begin("br0", func(context.Context) (*command, error) {
+	x.spares().takeFor("br0")
+	x.spares().startFor("br0", func(context.Context) (*command, error) {
 		t.Error("a command was started")
 		return nil, nil
 	})

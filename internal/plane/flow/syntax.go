@@ -9,9 +9,9 @@ import (
 	"github.com/egret-net/egret/internal/plane"
 )
 
-// check says why a flow would be something else to ovs-ofctl than it is in the plan. A line is a flow, # begins a
+// checkFlow says why a flow would be something else to ovs-ofctl than it is in the plan. A line is a flow, # begins a
 // comment, and the first "action" in it ends the match (ovs-ofctl(8), "Flow Syntax"), wherever it stands.
-func check(f plan.Flow, actions string) error {
+func checkFlow(f plan.Flow, actions string) error {
 	match := strings.ToLower(f.Match)
 	const separators = " \"';\\#" // of lines, and of a match from its actions
 	err := errors.Join(plane.CheckDevice(f.Bridge), plane.CheckText("match", f.Match, separators),

@@ -15,32 +15,32 @@ import (
 // these families (ip, ip6), and have no rule about a device: one sentence each, with what to do. An accept of ours, in
 // another chain, overrules none of them. FORWARD of iptables is left out: there are our rules.
 func Dropping(ctx context.Context, dev string, families ...string) ([]string, error) {
-	list, err := nft(ctx, "--json", "list", "chains")
+	list, err := runNFT(ctx, "--json", "list", "chains")
 	if errors.Is(err, exec.ErrNotFound) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	chains, err := forwarding(list, families)
+	chains, err := parseForwardChains(list, families)
 	if err != nil {
 		return nil, err
 	}
 	var out []string
 	for _, c := range chains {
-		text, err := nft(ctx, "--stateless", "list", "table", c.Family, c.Table)
+		text, err := runNFT(ctx, "--stateless", "list", "table", c.Family, c.Table)
 		if err != nil {
 			return nil, err
 		}
-		if c.drops(text) && !strings.Contains(text, fmt.Sprintf("%q", dev)) {
-			out = append(out, c.problem(dev))
+		if c.dropsByDefault(text) && !strings.Contains(text, fmt.Sprintf("%q", dev)) {
+			out = append(out, c.problemText(dev))
 		}
 	}
 	slices.Sort(out)
 	return out, nil
 }
 
-func nft(ctx context.Context, args ...string) (string, error) {
+func runNFT(ctx context.Context, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, "nft", args...).Output()
@@ -59,8 +59,8 @@ type baseChain struct{ Family, Table, Name, Type, Hook, Policy string }
 // ownTable is the name of our tables.
 const ownTable = "egret"
 
-// forwarding reads which chains of others filter what the host forwards of these families.
-func forwarding(list string, families []string) ([]baseChain, error) {
+// parseForwardChains reads which chains of others filter what the host forwards of these families.
+func parseForwardChains(list string, families []string) ([]baseChain, error) {
 	var all struct{ Nftables []struct{ Chain *baseChain } }
 	if err := json.Unmarshal([]byte(list), &all); err != nil {
 		return nil, fmt.Errorf("read the chains of nftables: %w", err)
@@ -85,8 +85,8 @@ func (c baseChain) ofIPTables() bool {
 // lastRule is a rule that ends a chain for whatever comes to it.
 var lastRule = regexp.MustCompile(`^(counter )?(log( \S+ (".*?"|\S+))* )?(drop|reject.*?)( comment ".*")?$`)
 
-// drops says whether a packet that no rule accepts is dropped: by the policy, or by the last rule.
-func (c baseChain) drops(table string) bool {
+// dropsByDefault says whether a packet that no rule accepts is dropped: by the policy, or by the last rule.
+func (c baseChain) dropsByDefault(table string) bool {
 	if c.Policy == "drop" {
 		return true
 	}
@@ -96,7 +96,7 @@ func (c baseChain) drops(table string) bool {
 	return lastRule.MatchString(strings.TrimSpace(rules[len(rules)-1]))
 }
 
-func (c baseChain) problem(dev string) string {
+func (c baseChain) problemText(dev string) string {
 	do := fmt.Sprintf("nft insert rule %[1]s %[2]s %[3]s iifname %[4]s accept, and the same with oifname",
 		c.Family, c.Table, c.Name, dev)
 	if c.Table == "firewalld" {

@@ -78,10 +78,10 @@ func (p *Plane) Outdated() { p.outdated.Store(true) }
 
 // Grow inserts what is missing.
 func (p *Plane) Grow(ctx context.Context, want *plan.State) error {
-	p.read(ctx)
+	p.readChains(ctx)
 	var refused []error
 	for a := range plan.Diff(p.held, want.Accepts, plan.Same).Put {
-		err := p.accept(ctx, a)
+		err := p.insertRule(ctx, a)
 		if errors.Is(err, exec.ErrNotFound) {
 			continue // this family's; the other one may be there
 		}
@@ -95,22 +95,22 @@ func (p *Plane) Grow(ctx context.Context, want *plan.State) error {
 	return errors.Join(refused...)
 }
 
-// accept inserts a rule for one device: iptables would read another text as several, or as an option.
-func (p *Plane) accept(ctx context.Context, a plan.Accept) error {
+// insertRule inserts a rule for one device: iptables would read another text as several, or as an option.
+func (p *Plane) insertRule(ctx context.Context, a plan.Accept) error {
 	if err := plane.CheckDevice(a.Dev); err != nil {
 		return err
 	}
-	if p.unlisted[chainOf(a)] && p.run(ctx, a, "-C") == nil {
+	if p.unlisted[chainOf(a)] && p.runIptables(ctx, a, "-C") == nil {
 		return nil // it was there before this agent
 	}
-	return p.run(ctx, a, "-I")
+	return p.runIptables(ctx, a, "-I")
 }
 
 // Shrink deletes what is ours and no longer wanted.
 func (p *Plane) Shrink(ctx context.Context, want *plan.State) error {
-	p.read(ctx)
+	p.readChains(ctx)
 	for a := range plan.Diff(p.held, want.Accepts, plan.Same).Del {
-		if err := p.run(ctx, a, "-D"); err != nil {
+		if err := p.runIptables(ctx, a, "-D"); err != nil {
 			return err
 		}
 		delete(p.held, a)
@@ -118,12 +118,12 @@ func (p *Plane) Shrink(ctx context.Context, want *plan.State) error {
 	return nil
 }
 
-func (p *Plane) run(ctx context.Context, a plan.Accept, command string) error {
-	_, err := p.tables.Run(ctx, a.V6, append([]string{command}, spec(a)...)...)
+func (p *Plane) runIptables(ctx context.Context, a plan.Accept, command string) error {
+	_, err := p.tables.Run(ctx, a.V6, append([]string{command}, ruleSpec(a)...)...)
 	return err
 }
 
-func spec(a plan.Accept) []string {
+func ruleSpec(a plan.Accept) []string {
 	flag, out := "-i", []string{chainOf(a).name}
 	if a.Out {
 		flag = "-o"
@@ -158,11 +158,11 @@ func chainOf(a plan.Accept) chain {
 // incompatible is what iptables-nft says of a chain that it cannot list.
 const incompatible = "incompatible"
 
-// read lists the chains of both families, once. A chain that cannot be listed is asked for the rules that it had:
+// readChains lists the chains of both families, once. A chain that cannot be listed is asked for the rules that it had:
 // iptables-nft (1.8.9) lists none to which somebody has added, in nftables' own language, a rule with a map
 // ("incompatible, use 'nft' tool"), and checks, inserts and deletes there as in any. A kernel without IPv6 has neither,
 // and there nothing is wanted of it.
-func (p *Plane) read(ctx context.Context) {
+func (p *Plane) readChains(ctx context.Context) {
 	if !p.outdated.Swap(false) {
 		return
 	}
@@ -174,13 +174,13 @@ func (p *Plane) read(ctx context.Context) {
 				p.outdated.Store(true) // it may be listed the next time
 			}
 			for a := range p.held {
-				if chainOf(a) == c && p.run(ctx, a, "-C") == nil {
+				if chainOf(a) == c && p.runIptables(ctx, a, "-C") == nil {
 					held[a] = plan.None{}
 				}
 			}
 		}
 		for line := range strings.Lines(out) {
-			if a, ours := parse(line, c.v6); err == nil && ours {
+			if a, ours := parseRule(line, c.v6); err == nil && ours {
 				held[a] = plan.None{}
 			}
 		}
@@ -188,9 +188,9 @@ func (p *Plane) read(ctx context.Context) {
 	p.held = held
 }
 
-// parse reads `-A FORWARD [-s ADDRESS/LENGTH] -i DEV -m comment --comment egret -j ACCEPT`, and
+// parseRule reads `-A FORWARD [-s ADDRESS/LENGTH] -i DEV -m comment --comment egret -j ACCEPT`, and
 // `-A INPUT -i DEV -p tcp -m tcp --dport PORT -m comment --comment egret -j ACCEPT`.
-func parse(line string, v6 bool) (plan.Accept, bool) {
+func parseRule(line string, v6 bool) (plan.Accept, bool) {
 	a, f := plan.Accept{V6: v6}, strings.Fields(line)
 	if len(f) == 12 && f[2] == "-s" {
 		source, err := netip.ParsePrefix(f[3])

@@ -46,7 +46,7 @@ func rig(t *testing.T, tables Tables) *planetest.Rig {
 		var lines []string
 		for _, v6 := range []bool{false, true} {
 			for line := range strings.Lines(run(t, v6, "-S", "FORWARD") + run(t, v6, "-S", "INPUT")) {
-				if a, is := parse(line, v6); is && ours {
+				if a, is := parseRule(line, v6); is && ours {
 					lines = append(lines, "accept "+a.String()+"\n")
 				} else if !is && !ours && !strings.HasPrefix(line, "-P") {
 					lines = append(lines, line)
@@ -62,7 +62,9 @@ func rig(t *testing.T, tables Tables) *planetest.Rig {
 		Text:        func(s *plan.State) string { return s.Text() },
 		PutForeign:  func(t *testing.T) { run(t, false, "-I", "FORWARD", "-i", "mp0", "-j", "ACCEPT") },
 		DumpForeign: func(t *testing.T) string { return dump(t, false) },
-		DeleteOurs:  func(t *testing.T) { run(t, false, append([]string{"-D"}, spec(plan.Accept{Dev: "mp0"})...)...) },
+		DeleteOurs: func(t *testing.T) {
+			run(t, false, append([]string{"-D"}, ruleSpec(plan.Accept{Dev: "mp0"})...)...)
+		},
 	}
 }
 
@@ -110,7 +112,7 @@ func TestForeignMap(t *testing.T) {
 		must(t, p.Grow(t.Context(), want))
 		must(t, p.Shrink(t.Context(), want))
 		for row := range b.Accepts.Rows() {
-			if there := p.run(t.Context(), row, "-C") == nil; there != has(want, row) {
+			if there := p.runIptables(t.Context(), row, "-C") == nil; there != has(want, row) {
 				t.Errorf("rule %s is there: %v", row, there)
 			}
 		}

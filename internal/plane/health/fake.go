@@ -28,10 +28,10 @@ func (f *Fake) Serve(port uint16, h http.Handler) (end func(), err error) {
 		return nil, errTaken
 	}
 	f.servers[port] = h.(*server)
-	return func() { f.close(port) }, nil
+	return func() { f.closePort(port) }, nil
 }
 
-func (f *Fake) close(port uint16) {
+func (f *Fake) closePort(port uint16) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.servers, port)
@@ -44,7 +44,7 @@ func (f *Fake) Held() map[plan.HealthCheck]plan.HealthSpec {
 	f.mu.Unlock()
 	held := map[plan.HealthCheck]plan.HealthSpec{}
 	for port, s := range servers {
-		held[plan.HealthCheck{Port: port}], _ = s.says()
+		held[plan.HealthCheck{Port: port}], _ = s.currentSpec()
 	}
 	return held
 }

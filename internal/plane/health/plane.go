@@ -33,7 +33,7 @@ var _ plane.Plane = (*Plane)(nil)
 // New is a plane whose servers end when ctx does.
 func New(ctx context.Context, l Listeners) *Plane {
 	p := &Plane{listeners: l, servers: map[plan.HealthCheck]*server{}}
-	context.AfterFunc(ctx, p.end)
+	context.AfterFunc(ctx, p.closeAll)
 	return p
 }
 
@@ -46,7 +46,7 @@ func (p *Plane) Grow(_ context.Context, want *plan.State) error {
 	defer p.mu.Unlock()
 	var refused []error
 	for k, spec := range want.HealthChecks.Rows() {
-		if err := p.serve(k, spec); err != nil {
+		if err := p.servePort(k, spec); err != nil {
 			row := "health check " + strconv.Itoa(int(k.Port))
 			refused = append(refused,
 				&plane.Refused{Plane: p.Name(), Owner: want.HealthChecks.Owner(k), Row: row, Err: err})
@@ -55,23 +55,23 @@ func (p *Plane) Grow(_ context.Context, want *plan.State) error {
 	return errors.Join(refused...)
 }
 
-func (p *Plane) serve(k plan.HealthCheck, spec plan.HealthSpec) error {
+func (p *Plane) servePort(k plan.HealthCheck, spec plan.HealthSpec) error {
 	if s := p.servers[k]; s != nil {
-		s.say(spec)
+		s.setSpec(spec)
 		return nil
 	}
 	s := &server{spec: spec, at: time.Now()}
 	end, err := p.listeners.Serve(k.Port, s)
 	if err != nil {
-		return fmt.Errorf("listen at port %d, which %s names (does another process have it?): %w", k.Port, said(spec),
+		return fmt.Errorf("listen at port %d, which %s names (does another process have it?): %w", k.Port, describeSource(spec),
 			err)
 	}
 	s.end, p.servers[k] = end, s
 	return nil
 }
 
-// said is where a port comes from.
-func said(spec plan.HealthSpec) string {
+// describeSource is where a port comes from.
+func describeSource(spec plan.HealthSpec) string {
 	if spec.Node != "" {
 		return "--node-health-port"
 	}
@@ -94,7 +94,7 @@ func (p *Plane) Shrink(_ context.Context, want *plan.State) error {
 // Forget is part of plane.Plane: the ports are this process' own, and nobody takes them away.
 func (p *Plane) Forget() {}
 
-func (p *Plane) end() {
+func (p *Plane) closeAll() {
 	_ = p.Shrink(context.Background(), plan.New()) // it never fails
 }
 

@@ -19,13 +19,13 @@ type server struct {
 	at   time.Time // when it was told
 }
 
-func (s *server) say(spec plan.HealthSpec) {
+func (s *server) setSpec(spec plan.HealthSpec) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.spec, s.at = spec, time.Now()
 }
 
-func (s *server) says() (spec plan.HealthSpec, since time.Time) {
+func (s *server) currentSpec() (spec plan.HealthSpec, since time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.spec, s.at
@@ -51,16 +51,16 @@ type nodeAnswer struct {
 }
 
 func (s *server) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
-	spec, since := s.says()
+	spec, since := s.currentSpec()
 	if spec.Node != "" {
-		write(w, spec.Eligible, nodeAnswer{since, time.Now(), spec.Eligible})
+		writeAnswer(w, spec.Eligible, nodeAnswer{since, time.Now(), spec.Eligible})
 		return
 	}
 	w.Header().Set("X-Load-Balancing-Endpoint-Weight", strconv.Itoa(spec.Endpoints))
-	write(w, spec.Endpoints > 0, answer{serviceName{spec.Namespace, spec.Service}, spec.Endpoints, true})
+	writeAnswer(w, spec.Endpoints > 0, answer{serviceName{spec.Namespace, spec.Service}, spec.Endpoints, true})
 }
 
-func write(w http.ResponseWriter, serves bool, answer any) {
+func writeAnswer(w http.ResponseWriter, serves bool, answer any) {
 	body, err := json.MarshalIndent(answer, "", "\t")
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)

@@ -14,8 +14,8 @@ var (
 func NewFake() *Fake { return &Fake{newFiltered()} }
 
 // Watch replaces what is watched; a Fake is on no device.
-func (f *Fake) Watch(own map[netip.Addr]string, _ []string) { f.watch(own) }
+func (f *Fake) Watch(own map[netip.Addr]string, _ []string) { f.watchOnly(own) }
 
 // Say delivers a claim as the link would: a claim to an address that is not watched, or by the watched hardware
 // address, is dropped.
-func (f *Fake) Say(c Claim) { f.receive(c) }
+func (f *Fake) Say(c Claim) { f.receiveClaim(c) }

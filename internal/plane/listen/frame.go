@@ -35,8 +35,8 @@ var filter = []bpf.Instruction{
 	bpf.RetConstant{Val: 0},
 }
 
-// parse reads who says in an Ethernet frame that he has which address.
-func parse(frame []byte) (Claim, bool) {
+// parseClaim reads who says in an Ethernet frame that he has which address.
+func parseClaim(frame []byte) (Claim, bool) {
 	if len(frame) < 14 {
 		return Claim{}, false
 	}

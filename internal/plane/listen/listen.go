@@ -56,8 +56,8 @@ func newFiltered() *filtered {
 	return &filtered{claims: make(chan Claim, backlog), spoken: map[netip.Addr]time.Time{}}
 }
 
-// watch replaces what is watched.
-func (f *filtered) watch(own map[netip.Addr]string) {
+// watchOnly replaces what is watched.
+func (f *filtered) watchOnly(own map[netip.Addr]string) {
 	f.own.Store(&own)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -82,8 +82,8 @@ func (f *filtered) mayPass(ip netip.Addr, now time.Time) bool {
 // Claims are those received.
 func (f *filtered) Claims() <-chan Claim { return f.claims }
 
-// receive passes on what is news.
-func (f *filtered) receive(c Claim) {
+// receiveClaim passes on what is news.
+func (f *filtered) receiveClaim(c Claim) {
 	own := f.own.Load()
 	if own == nil {
 		return
@@ -116,7 +116,7 @@ func New(ctx context.Context, instead map[string]string, log *slog.Logger) *Link
 
 // Watch replaces what is watched.
 func (l *Link) Watch(own map[netip.Addr]string, devices []string) {
-	l.watch(own)
+	l.watchOnly(own)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for dev, stop := range l.open {
@@ -131,19 +131,19 @@ func (l *Link) Watch(own map[netip.Addr]string, devices []string) {
 		}
 		ctx, stop := context.WithCancel(l.ctx)
 		l.open[dev] = stop
-		go l.run(ctx, cmp.Or(l.instead[dev], dev))
+		go l.listenUntilDone(ctx, cmp.Or(l.instead[dev], dev))
 	}
 }
 
 // reopen is how long a device that failed is left alone.
 const reopen = time.Second
 
-func (l *Link) run(ctx context.Context, dev string) {
+func (l *Link) listenUntilDone(ctx context.Context, dev string) {
 	for ctx.Err() == nil {
 		conn, err := listenOn(dev)
 		if err == nil {
 			stop := context.AfterFunc(ctx, func() { conn.Close() })
-			err = l.read(conn)
+			err = l.readFrames(conn)
 			stop()
 		}
 		if ctx.Err() == nil {
@@ -171,16 +171,16 @@ func listenOn(name string) (*packet.Conn, error) {
 	return packet.Listen(dev, packet.Raw, unix.ETH_P_ALL, &packet.Config{Filter: program})
 }
 
-// read ends with an error when the device goes.
-func (l *Link) read(conn *packet.Conn) error {
+// readFrames ends with an error when the device goes.
+func (l *Link) readFrames(conn *packet.Conn) error {
 	defer conn.Close()
 	for frame := make([]byte, 512); ; {
 		n, _, err := conn.ReadFrom(frame)
 		if err != nil {
 			return err
 		}
-		if c, ok := parse(frame[:n]); ok {
-			l.receive(c)
+		if c, ok := parseClaim(frame[:n]); ok {
+			l.receiveClaim(c)
 		}
 	}
 }

@@ -50,7 +50,7 @@ func TestParse(t *testing.T) {
 		"short":  {announcement[:60], Claim{}, false}, "other": {"ffffffffffff" + "020000000009" + "0800" + "4500",
 			Claim{}, false},
 	} {
-		if have, ok := parse(bytesOf(t, x.frame)); ok != x.ok || ok && have != x.want {
+		if have, ok := parseClaim(bytesOf(t, x.frame)); ok != x.ok || ok && have != x.want {
 			t.Errorf("%s: have %+v %v", name, have, ok)
 		}
 	}
@@ -61,7 +61,7 @@ func FuzzParse(f *testing.F) {
 		b, _ := hex.DecodeString(s)
 		f.Add(b)
 	}
-	f.Fuzz(func(_ *testing.T, frame []byte) { parse(frame) })
+	f.Fuzz(func(_ *testing.T, frame []byte) { parseClaim(frame) })
 }
 
 func bytesOf(t *testing.T, text string) []byte {
@@ -130,7 +130,7 @@ func TestLink(t *testing.T) {
 			t.Fatal(err)
 		}
 		ended := make(chan error, 1)
-		go func() { ended <- l.read(conn) }()
+		go func() { ended <- l.readFrames(conn) }()
 		for _, frame := range []string{announcement, advertised} {
 			await(t, l, frame)
 		}
@@ -162,7 +162,7 @@ func TestDevices(t *testing.T) {
 // await sends a frame at the other end until it is received; the other frame, which this end sends, never is.
 func await(t *testing.T, l *Link, frame string) {
 	t.Helper()
-	want, _ := parse(bytesOf(t, frame))
+	want, _ := parseClaim(bytesOf(t, frame))
 	own := map[string]string{announcement: advertised, advertised: announcement}[frame]
 	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); {
 		send(t, "a0", own)

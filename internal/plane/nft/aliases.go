@@ -6,9 +6,9 @@ import "github.com/egret-net/egret/internal/plan"
 // kernel's, which stays as long as one of them is wanted.
 type aliases map[plan.NFTElem]map[plan.NFTElem]plan.None
 
-func spelled(k plan.NFTElem) plan.NFTElem { return plan.NFTElem{Set: k.Set, Key: spell(k.Key)} }
+func spelledElem(k plan.NFTElem) plan.NFTElem { return plan.NFTElem{Set: k.Set, Key: spellKey(k.Key)} }
 
-func (a aliases) note(k, spelled plan.NFTElem) {
+func (a aliases) noteKey(k, spelled plan.NFTElem) {
 	if k == spelled {
 		return
 	}
@@ -18,8 +18,8 @@ func (a aliases) note(k, spelled plan.NFTElem) {
 	a[spelled][k] = plan.None{}
 }
 
-// stays says whether s wants a spelled element by whichever key, and forgets keys that it does not have any more.
-func (a aliases) stays(s *plan.State, spelled plan.NFTElem) bool {
+// isWanted says whether s wants a spelled element by whichever key, and forgets keys that it does not have any more.
+func (a aliases) isWanted(s *plan.State, spelled plan.NFTElem) bool {
 	for k := range a[spelled] {
 		if _, wanted := s.NFTElems[k]; !wanted {
 			delete(a[spelled], k)

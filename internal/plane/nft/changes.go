@@ -52,13 +52,13 @@ func openChanges() (*changes, error) {
 	return c, err
 }
 
-// watch signals changes by others until ctx ends.
-func (c *changes) watch(ctx context.Context) <-chan struct{} {
+// watchOthers signals changes by others until ctx ends.
+func (c *changes) watchOthers(ctx context.Context) <-chan struct{} {
 	stop := context.AfterFunc(ctx, func() { c.socket.Close() })
 	go func() {
 		defer stop()
 		_ = c.raw.Read(func(fd uintptr) bool { // until the socket is closed
-			c.drain(fd)
+			c.drainSocket(fd)
 			return false
 		})
 	}()
@@ -67,9 +67,9 @@ func (c *changes) watch(ctx context.Context) <-chan struct{} {
 
 // byUs writes a transaction of ours.
 func (c *changes) byUs(write func() error) error {
-	c.arrived(func() { c.ours = true })
+	c.afterArrived(func() { c.ours = true })
 	err := write()
-	c.arrived(func() {
+	c.afterArrived(func() {
 		c.foreign = c.foreign || err != nil && !c.ours // an object that was taken for ours was not
 		c.ours = false
 	})
@@ -78,20 +78,20 @@ func (c *changes) byUs(write func() error) error {
 
 // takeForeign says whether somebody else changed our tables since it was last asked.
 func (c *changes) takeForeign() (foreign bool) {
-	c.arrived(func() { foreign, c.foreign = c.foreign, false })
+	c.afterArrived(func() { foreign, c.foreign = c.foreign, false })
 	return foreign
 }
 
-// arrived does something between what has arrived by now and what has not.
-func (c *changes) arrived(do func()) {
-	_ = c.raw.Control(c.drain) // a closed socket tells nothing more
+// afterArrived does something between what has arrived by now and what has not.
+func (c *changes) afterArrived(do func()) {
+	_ = c.raw.Control(c.drainSocket) // a closed socket tells nothing more
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	do()
 }
 
-// drain takes in all messages that are there.
-func (c *changes) drain(fd uintptr) {
+// drainSocket takes in all messages that are there.
+func (c *changes) drainSocket(fd uintptr) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for {
@@ -99,24 +99,25 @@ func (c *changes) drain(fd uintptr) {
 		switch {
 		case errors.Is(err, unix.EINTR):
 		case errors.Is(err, unix.ENOBUFS):
-			c.tell() // messages were lost
+			c.signalForeign() // messages were lost
 		case err != nil:
 			return
 		default:
-			c.receive(c.buffer[:n])
+			c.receiveMessages(c.buffer[:n])
 		}
 	}
 }
 
-// receive reads messages, each of which but a new generation's has its table as attribute 1, whatever it is about.
-func (c *changes) receive(datagram []byte) {
+// receiveMessages reads messages, each of which but a new generation's has its table as attribute 1, whatever it is
+// about.
+func (c *changes) receiveMessages(datagram []byte) {
 	messages, err := syscall.ParseNetlinkMessage(datagram)
 	if err != nil {
-		c.tell()
+		c.signalForeign()
 	}
 	for _, m := range messages {
 		if m.Header.Type == unix.NFNL_SUBSYS_NFTABLES<<8|unix.NFT_MSG_NEWGEN {
-			c.committed()
+			c.endTransaction()
 			continue
 		}
 		if len(m.Data) >= nl.SizeofNfgenmsg {
@@ -134,28 +135,28 @@ func tableOf(attributes []byte) string {
 	return strings.TrimRight(string(parsed[0].Value), "\x00")
 }
 
-// committed is the end of a transaction.
-func (c *changes) committed() {
+// endTransaction is the end of a transaction.
+func (c *changes) endTransaction() {
 	switch {
 	case !c.touched:
 	case c.ours:
 		c.ours = false
 	default:
-		c.tell()
+		c.signalForeign()
 	}
 	if c.beside {
-		signal(c.others)
+		signalOnce(c.others)
 	}
 	c.touched, c.beside = false, false
 }
 
-func (c *changes) tell() {
+func (c *changes) signalForeign() {
 	c.foreign = true
-	signal(c.told)
-	signal(c.others)
+	signalOnce(c.told)
+	signalOnce(c.others)
 }
 
-func signal(to chan struct{}) {
+func signalOnce(to chan struct{}) {
 	select {
 	case to <- struct{}{}:
 	default:

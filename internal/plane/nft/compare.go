@@ -16,7 +16,7 @@ var _ plane.Comparer = (*Plane)(nil)
 func (p *Plane) Compare(ctx context.Context, want *plan.State) ([]plane.Difference, error) {
 	var out []plane.Difference
 	for _, t := range []*table{p.inet, p.netdev} {
-		differences, err := newTable(t.nft, knftables.Family(t.family), t.device).compare(ctx, want)
+		differences, err := newTable(t.nft, knftables.Family(t.family), t.device).compareTable(ctx, want)
 		if err != nil {
 			return nil, fmt.Errorf("read the nftables table %s %s: %w", t.family, TableName, err)
 		}
@@ -25,12 +25,12 @@ func (p *Plane) Compare(ctx context.Context, want *plan.State) ([]plane.Differen
 	return out, nil
 }
 
-func (t *table) compare(ctx context.Context, want *plan.State) ([]plane.Difference, error) {
-	h, err := read(ctx, t.nft)
+func (t *table) compareTable(ctx context.Context, want *plan.State) ([]plane.Difference, error) {
+	h, err := readTable(ctx, t.nft)
 	if err != nil {
 		return nil, err
 	}
-	w := t.wanted(want, part{})
+	w := t.wantedOf(want, part{})
 	var out []plane.Difference
 	for _, s := range growBatch(w, h).steps {
 		out = append(out, plane.Difference{Plane: planeName, Row: s.row, Owner: s.owner, Missing: true})

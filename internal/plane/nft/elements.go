@@ -27,20 +27,20 @@ const mostDirect = 256
 
 // runPart is run, by the shorter way where there is one, for what changed since the table held all that was wanted.
 func (t *table) runPart(ctx context.Context, b batch) error {
-	changes, only := b.elements()
+	changes, only := b.elementChanges()
 	d, ok := t.nft.(direct)
 	if !ok || !only || !t.held.exists || len(t.held.strays) > 0 {
-		return t.run(ctx, b)
+		return t.runBatch(ctx, b)
 	}
 	err := d.changeElements(changes)
 	if err == nil {
-		t.noted(b)
+		t.noteBatch(b)
 	}
 	return err
 }
 
-// elements are what b does, if it only adds and deletes addresses.
-func (b batch) elements() (changes []elementChange, only bool) {
+// elementChanges are what b does, if it only adds and deletes addresses.
+func (b batch) elementChanges() (changes []elementChange, only bool) {
 	if b.rebuild || len(b.steps) == 0 || len(b.steps) > mostDirect {
 		return nil, false
 	}

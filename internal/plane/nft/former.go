@@ -34,10 +34,10 @@ func (t *table) formerOf(s *plan.State, p part) *former {
 		f.objects = append(f.objects, object{"set", k.Name}, object{"map", k.Name})
 	}
 	for _, k := range p.elems.Keys { // another key may have come for the element of one that went
-		t.aliases.note(k, spelled(k))
+		t.aliases.noteKey(k, spelledElem(k))
 	}
 	for _, k := range p.elems.Keys {
-		if at := spelled(k); !t.aliases.stays(s, at) {
+		if at := spelledElem(k); !t.aliases.isWanted(s, at) {
 			f.elems = append(f.elems, at)
 		}
 	}
@@ -82,12 +82,12 @@ func (w *wanted) formerRules(h *held) map[string][]heldRule {
 		return out
 	}
 	for chain, rules := range h.rules {
-		out[chain] = besides(rules, w.rules[chain])
+		out[chain] = unwantedRules(rules, w.rules[chain])
 	}
 	return out
 }
 
-func besides(have []heldRule, want []wantedRule) []heldRule {
+func unwantedRules(have []heldRule, want []wantedRule) []heldRule {
 	keep := map[string]bool{}
 	for _, w := range want {
 		keep[w.name] = true

@@ -28,13 +28,13 @@ type batch struct {
 	steps   []step
 }
 
-// only is the batch of the owners that keep says yes to.
-func (b batch) only(keep func(plan.Owner) bool) batch {
+// ofOwners is the batch of the owners that keep says yes to.
+func (b batch) ofOwners(keep func(plan.Owner) bool) batch {
 	b.steps = slices.DeleteFunc(slices.Clone(b.steps), func(s step) bool { return !keep(s.owner) })
 	return b
 }
 
-func (b batch) owners() []plan.Owner {
+func (b batch) stepOwners() []plan.Owner {
 	owners := map[plan.Owner]bool{}
 	for _, s := range b.steps {
 		owners[s.owner] = true
@@ -47,12 +47,12 @@ func (b batch) byHandle() bool {
 	return slices.ContainsFunc(b.steps, func(s step) bool { return s.byHandle })
 }
 
-func (b batch) empty() bool { return !b.rebuild && len(b.steps) == 0 }
+func (b batch) isEmpty() bool { return !b.rebuild && len(b.steps) == 0 }
 
 // growBatch adds and changes what w has and h has not. Chains and sets come first, then elements, then the rules that
 // name them.
 func growBatch(w *wanted, h *held) batch {
-	b := batch{rebuild: redefined(w, h)}
+	b := batch{rebuild: isRedefined(w, h)}
 	if b.rebuild {
 		h = newHeld()
 	}
@@ -68,7 +68,7 @@ func growBatch(w *wanted, h *held) batch {
 	return b
 }
 
-func redefined(w *wanted, h *held) bool {
+func isRedefined(w *wanted, h *held) bool {
 	for o, want := range w.objects {
 		if have, ok := h.objects[o]; ok && have != want.record {
 			return true
@@ -129,34 +129,34 @@ func elementSteps(w *wanted, h *held) []step {
 
 func addElementStep(e wantedElem, interval bool) step {
 	return step{owner: e.owner, row: e.row, element: addressOf(e.set, interval, e.key, false),
-		write: func(tx *knftables.Transaction) { tx.Add(element(e.set, e.key, e.value)) },
+		write: func(tx *knftables.Transaction) { tx.Add(elementOf(e.set, e.key, e.value)) },
 		note:  func(h *held) { h.elems[e.set.name][e.key] = e.value }}
 }
 
 func deleteElementStep(owner plan.Owner, row string, set object, interval bool, key, value string) step {
 	return step{owner: owner, row: row, element: addressOf(set, interval, key, true),
-		write: func(tx *knftables.Transaction) { tx.Delete(element(set, key, value)) },
+		write: func(tx *knftables.Transaction) { tx.Delete(elementOf(set, key, value)) },
 		note:  func(h *held) { delete(h.elems[set.name], key) }}
 }
 
 func flushStep(w wantedObject, set object) step {
 	return step{owner: w.owner, row: w.row,
-		write: func(tx *knftables.Transaction) { tx.Flush(named(set)) },
+		write: func(tx *knftables.Transaction) { tx.Flush(nameOnly(set)) },
 		note: func(h *held) {
 			delete(h.unreadable, set.name)
 			h.elems[set.name] = map[string]string{}
 		}}
 }
 
-func element(set object, key, value string) *knftables.Element {
+func elementOf(set object, key, value string) *knftables.Element {
 	if set.kind == "map" {
-		return &knftables.Element{Map: set.name, Key: parts(key), Value: parts(value)}
+		return &knftables.Element{Map: set.name, Key: splitParts(key), Value: splitParts(value)}
 	}
-	return &knftables.Element{Set: set.name, Key: parts(key)}
+	return &knftables.Element{Set: set.name, Key: splitParts(key)}
 }
 
-// named is an object as it is deleted or flushed.
-func named(o object) knftables.Object {
+// nameOnly is an object as it is deleted or flushed.
+func nameOnly(o object) knftables.Object {
 	switch o.kind {
 	case "chain":
 		return &knftables.Chain{Name: o.name}

@@ -38,8 +38,8 @@ func newHeld() *held {
 		unreadable: map[string]bool{}}
 }
 
-// read lists a table. A table that does not exist is held empty.
-func read(ctx context.Context, nft knftables.Interface) (*held, error) {
+// readTable lists a table. A table that does not exist is held empty.
+func readTable(ctx context.Context, nft knftables.Interface) (*held, error) {
 	h := newHeld()
 	names, err := nft.ListAll(ctx)
 	if knftables.IsNotFound(err) {
@@ -88,7 +88,7 @@ func (h *held) readRecords(ctx context.Context, nft knftables.Interface) error {
 		return fmt.Errorf("list the nftables set %s: %w", recordSet, err)
 	}
 	for _, r := range records {
-		o, key := object{}, spell(strings.Join(r.Key, ""))
+		o, key := object{}, spellKey(strings.Join(r.Key, ""))
 		if r.Comment != nil {
 			o.kind, o.name, _ = strings.Cut(*r.Comment, " ")
 		}
@@ -118,14 +118,14 @@ func (h *held) readElements(ctx context.Context, nft knftables.Interface) error 
 				h.unreadable[o.name] = true
 				break
 			}
-			h.elems[o.name][spell(strings.Join(e.Key, " . "))] = spell(strings.Join(e.Value, " . "))
+			h.elems[o.name][spellKey(strings.Join(e.Key, " . "))] = spellKey(strings.Join(e.Value, " . "))
 		}
 	}
 	return nil
 }
 
-// label names a held rule in errors.
-func (r heldRule) label() string {
+// errorLabel names a held rule in errors.
+func (r heldRule) errorLabel() string {
 	if r.name == "" {
 		return "handle " + strconv.Itoa(r.handle)
 	}

@@ -18,7 +18,7 @@ func makeRoomSteps(set object, added []wantedElem, unwanted map[string]string) [
 		return nil
 	}
 	var steps []step
-	groups := alike(intervals(added, unwanted))
+	groups := groupByFixedParts(sortedIntervals(added, unwanted))
 	for _, name := range slices.Sorted(maps.Keys(groups)) {
 		var around []interval
 		for _, e := range groups[name] {
@@ -29,7 +29,7 @@ func makeRoomSteps(set object, added []wantedElem, unwanted map[string]string) [
 					to, from = o, e
 				}
 				value, is := unwanted[from.key]
-				if is && to.added != nil && overlap(from.key, to.key) {
+				if is && to.added != nil && keysOverlap(from.key, to.key) {
 					steps = append(steps, deleteElementStep(to.added.owner, to.added.row, set, true, from.key, value))
 					delete(unwanted, from.key)
 				}
@@ -48,7 +48,7 @@ type interval struct {
 	added       *wantedElem // nil: it is unwanted
 }
 
-func intervals(added []wantedElem, unwanted map[string]string) []interval {
+func sortedIntervals(added []wantedElem, unwanted map[string]string) []interval {
 	out := make([]interval, 0, len(added)+len(unwanted))
 	for i := range added {
 		out = append(out, interval{key: added[i].key, parts: strings.Split(added[i].key, " . "), added: &added[i]})
@@ -59,8 +59,9 @@ func intervals(added []wantedElem, unwanted map[string]string) []interval {
 	return out
 }
 
-// alike groups elements that have all parts in common but those that are intervals in any of them, each in order.
-func alike(all []interval) map[string][]interval {
+// groupByFixedParts groups elements that have all parts in common but those that are intervals in any of them, each in
+// order.
+func groupByFixedParts(all []interval) map[string][]interval {
 	wide := map[int]bool{}
 	for _, e := range all {
 		for i, part := range e.parts {
@@ -78,7 +79,7 @@ func alike(all []interval) map[string][]interval {
 				by = i
 			}
 		}
-		e.first, e.last = ends(e.parts[max(by, 0)])
+		e.first, e.last = rangeEnds(e.parts[max(by, 0)])
 		name := strings.Join(single, " . ")
 		groups[name] = append(groups[name], e)
 	}
@@ -90,9 +91,9 @@ func alike(all []interval) map[string][]interval {
 	return groups
 }
 
-// ends are the first and the last of a part of a key, zero of what is neither address nor number.
-func ends(part string) (first, last netip.Addr) {
-	if p, ok := prefix(part); ok {
+// rangeEnds are the first and the last of a part of a key, zero of what is neither address nor number.
+func rangeEnds(part string) (first, last netip.Addr) {
+	if p, ok := parsePrefix(part); ok {
 		b := p.Masked().Addr().AsSlice()
 		for i := p.Bits(); i < 8*len(b); i++ {
 			b[i/8] |= 1 << (7 - i%8)
@@ -100,13 +101,13 @@ func ends(part string) (first, last netip.Addr) {
 		last, _ = netip.AddrFromSlice(b)
 		return p.Masked().Addr(), last
 	}
-	if from, to, ok := numbers(part); ok {
-		return numbered(from), numbered(to)
+	if from, to, ok := parseRange(part); ok {
+		return addrOfNumber(from), addrOfNumber(to)
 	}
 	return first, last
 }
 
-func numbered(n uint64) netip.Addr {
+func addrOfNumber(n uint64) netip.Addr {
 	var b [16]byte
 	binary.BigEndian.PutUint64(b[8:], n)
 	return netip.AddrFrom16(b)

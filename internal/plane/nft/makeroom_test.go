@@ -37,7 +37,7 @@ func TestMakesRoomForAll(t *testing.T) {
 		h.elems["s"] = maps.Clone(unwanted)
 		want, before := maps.Clone(unwanted), len(unwanted)
 		maps.DeleteFunc(want, func(key, _ string) bool {
-			return slices.ContainsFunc(added, func(e wantedElem) bool { return overlap(key, e.key) })
+			return slices.ContainsFunc(added, func(e wantedElem) bool { return keysOverlap(key, e.key) })
 		})
 		steps := makeRoomSteps(object{"set", "s"}, added, unwanted)
 		for _, s := range steps {

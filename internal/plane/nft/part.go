@@ -14,12 +14,12 @@ type part struct {
 	elems  plan.Changes[plan.NFTElem]
 }
 
-// known says that rows beyond those of the part do not differ.
-func (p part) known() bool { return p.chains.Known && p.rules.Known && p.sets.Known && p.elems.Known }
+// isKnown says that rows beyond those of the part do not differ.
+func (p part) isKnown() bool { return p.chains.Known && p.rules.Known && p.sets.Known && p.elems.Known }
 
-// complete has each row once, and with each rule its chain, with each element its set.
-func (p part) complete() part {
-	if !p.known() {
+// withParents has each row once, and with each rule its chain, with each element its set.
+func (p part) withParents() part {
+	if !p.isKnown() {
 		return part{}
 	}
 	chains, sets := slices.Clone(p.chains.Keys), slices.Clone(p.sets.Keys)
@@ -54,14 +54,14 @@ func newFollower() follower {
 	}
 }
 
-// take is as plan.Follower's, of all tables: until done, the next one is everything.
-func (f *follower) take(s *plan.State) part {
+// takePart is as plan.Follower's, of all tables: until done, the next one is everything.
+func (f *follower) takePart(s *plan.State) part {
 	return part{f.chains.Take(s), f.rules.Take(s), f.sets.Take(s), f.elems.Take(s)}
 }
 
-func (f *follower) forget() { f.elems.Forget() }
+func (f *follower) forgetElems() { f.elems.Forget() }
 
-func (f *follower) done(s *plan.State) {
+func (f *follower) markDone(s *plan.State) {
 	f.chains.Done(s)
 	f.rules.Done(s)
 	f.sets.Done(s)

@@ -62,7 +62,7 @@ func Open() (*Plane, error) {
 
 // Watch signals, until ctx ends, when somebody else has changed our tables. The next Grow reads them again. It is for
 // planes that were opened.
-func (p *Plane) Watch(ctx context.Context) <-chan struct{} { return p.changes.watch(ctx) }
+func (p *Plane) Watch(ctx context.Context) <-chan struct{} { return p.changes.watchOthers(ctx) }
 
 // Others signals, while Watch does, when somebody may have changed tables that are not ours.
 func (p *Plane) Others() <-chan struct{} { return p.changes.others }
@@ -85,14 +85,14 @@ func (p *Plane) Grow(ctx context.Context, want *plan.State) error {
 	if p.changes != nil && p.changes.takeForeign() {
 		p.Forget()
 	}
-	return errors.Join(p.inet.grow(ctx, want), p.netdev.grow(ctx, want))
+	return errors.Join(p.inet.growTable(ctx, want), p.netdev.growTable(ctx, want))
 }
 
 // Shrink is part of plane.Plane: at most one transaction a table.
 func (p *Plane) Shrink(ctx context.Context, want *plan.State) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	return errors.Join(p.netdev.shrink(ctx, want), p.inet.shrink(ctx, want))
+	return errors.Join(p.netdev.shrinkTable(ctx, want), p.inet.shrinkTable(ctx, want))
 }
 
 // Forget is part of plane.Plane.
@@ -100,6 +100,6 @@ func (p *Plane) Forget() {
 	p.inet.held, p.netdev.held = nil, nil
 }
 
-func refusal(owner plan.Owner, row string, err error) *plane.Refused {
+func newRefusal(owner plan.Owner, row string, err error) *plane.Refused {
 	return &plane.Refused{Plane: planeName, Owner: owner, Row: row, Err: err}
 }

@@ -12,36 +12,36 @@ import (
 // tryRun carries out b, or what can be carried out of it, by what dry runs say: one that fails has done nothing. It
 // writes once: a transaction that fails may have been carried out, and a rule that is added again is there twice.
 func (t *table) tryRun(ctx context.Context, b batch) ([]*plane.Refused, error) {
-	if b.empty() {
+	if b.isEmpty() {
 		return nil, nil
 	}
-	if failure := t.check(ctx, b); failure != nil {
-		return t.without(ctx, b, failure)
+	if failure := t.dryRun(ctx, b); failure != nil {
+		return t.applyWithoutBad(ctx, b, failure)
 	}
-	return nil, t.run(ctx, b)
+	return nil, t.runBatch(ctx, b)
 }
 
-// without finds the owners that make a dry run of b fail, and carries out the rest.
-func (t *table) without(ctx context.Context, b batch, failure error) ([]*plane.Refused, error) {
-	if t.check(ctx, batch{rebuild: b.rebuild}) != nil {
+// applyWithoutBad finds the owners that make a dry run of b fail, and carries out the rest.
+func (t *table) applyWithoutBad(ctx context.Context, b batch, failure error) ([]*plane.Refused, error) {
+	if t.dryRun(ctx, batch{rebuild: b.rebuild}) != nil {
 		return nil, failure // not the rows' fault
 	}
 	good := map[plan.Owner]bool{}
-	bad := t.sift(ctx, b, good)
+	bad := t.siftGood(ctx, b, good)
 	refused := make([]*plane.Refused, 0, len(bad))
 	for _, owner := range bad {
-		refused = append(refused, t.offender(ctx, b, good, owner))
+		refused = append(refused, t.firstOffender(ctx, b, good, owner))
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	return refused, t.run(ctx, b.only(func(owner plan.Owner) bool { return good[owner] }))
+	return refused, t.runBatch(ctx, b.ofOwners(func(owner plan.Owner) bool { return good[owner] }))
 }
 
-// sift finds the owners whose steps can be carried out together, and returns the others. It goes around again as long
-// as that makes more owners good: one's rule may name another's set.
-func (t *table) sift(ctx context.Context, b batch, good map[plan.Owner]bool) []plan.Owner {
-	pending := b.owners()
+// siftGood finds the owners whose steps can be carried out together, and returns the others. It goes around again as
+// long as that makes more owners good: one's rule may name another's set.
+func (t *table) siftGood(ctx context.Context, b batch, good map[plan.Owner]bool) []plan.Owner {
+	pending := b.stepOwners()
 	for {
 		bad := t.siftOwners(ctx, b, good, pending)
 		if len(bad) == 0 || len(bad) == len(pending) || ctx.Err() != nil {
@@ -54,7 +54,9 @@ func (t *table) sift(ctx context.Context, b batch, good map[plan.Owner]bool) []p
 func (t *table) siftOwners(
 	ctx context.Context, b batch, good map[plan.Owner]bool, owners []plan.Owner,
 ) (bad []plan.Owner) {
-	err := t.check(ctx, b.only(func(owner plan.Owner) bool { return good[owner] || slices.Contains(owners, owner) }))
+	err := t.dryRun(ctx, b.ofOwners(func(owner plan.Owner) bool {
+		return good[owner] || slices.Contains(owners, owner)
+	}))
 	if err == nil {
 		for _, owner := range owners {
 			good[owner] = true
@@ -68,17 +70,17 @@ func (t *table) siftOwners(
 	return append(t.siftOwners(ctx, b, good, owners[:half]), t.siftOwners(ctx, b, good, owners[half:])...)
 }
 
-// offender is the first of a bad owner's rows that is refused.
-func (t *table) offender(ctx context.Context, b batch, good map[plan.Owner]bool, owner plan.Owner) *plane.Refused {
-	own := b.only(func(o plan.Owner) bool { return o == owner }).steps
-	try := func(n int) error { return t.check(ctx, b.onlyFirst(good, owner, n)) }
+// firstOffender is the first of a bad owner's rows that is refused.
+func (t *table) firstOffender(ctx context.Context, b batch, good map[plan.Owner]bool, owner plan.Owner) *plane.Refused {
+	own := b.ofOwners(func(o plan.Owner) bool { return o == owner }).steps
+	try := func(n int) error { return t.dryRun(ctx, b.onlyFirst(good, owner, n)) }
 	i := sort.Search(len(own)-1, func(i int) bool { return try(i+1) != nil })
-	return refusal(owner, own[i].row, try(i+1))
+	return newRefusal(owner, own[i].row, try(i+1))
 }
 
 // onlyFirst is the batch of the good owners and the first n steps of another one.
 func (b batch) onlyFirst(good map[plan.Owner]bool, owner plan.Owner, n int) batch {
-	return b.only(func(o plan.Owner) bool {
+	return b.ofOwners(func(o plan.Owner) bool {
 		if o != owner {
 			return good[o]
 		}
@@ -87,7 +89,7 @@ func (b batch) onlyFirst(good map[plan.Owner]bool, owner plan.Owner, n int) batc
 	})
 }
 
-// check is a dry run.
-func (t *table) check(ctx context.Context, b batch) error {
-	return t.nft.Check(ctx, t.transaction(b))
+// dryRun is a dry run.
+func (t *table) dryRun(ctx context.Context, b batch) error {
+	return t.nft.Check(ctx, t.buildTransaction(b))
 }

@@ -17,7 +17,7 @@ const manyDeletions = 100
 // deletionSteps delete elements that nobody wants.
 func deletionSteps(set object, interval bool, elems map[string]string, h *held) []step {
 	if interval && len(elems) > manyDeletions {
-		kept := without(h.elems[set.name], elems)
+		kept := subtractMap(h.elems[set.name], elems)
 		return []step{rewriteStep(plan.Owner{}, "nft "+set.String(), set, kept)}
 	}
 	var steps []step
@@ -37,15 +37,15 @@ func roomSteps(set object, added []wantedElem, unwanted map[string]string, h *he
 	if len(steps) <= manyDeletions || others {
 		return steps
 	}
-	kept := without(h.elems[set.name], without(before, unwanted))
+	kept := subtractMap(h.elems[set.name], subtractMap(before, unwanted))
 	for _, e := range added { // one with another value has been deleted
 		delete(kept, e.key)
 	}
 	return []step{rewriteStep(first.owner, first.row, set, kept)}
 }
 
-// without is what is in one and not in the other.
-func without(all, others map[string]string) map[string]string {
+// subtractMap is what is in one and not in the other.
+func subtractMap(all, others map[string]string) map[string]string {
 	out := maps.Clone(all)
 	for key := range others {
 		delete(out, key)
@@ -58,9 +58,9 @@ func without(all, others map[string]string) map[string]string {
 func rewriteStep(owner plan.Owner, row string, set object, elems map[string]string) step {
 	return step{owner: owner, row: row,
 		write: func(tx *knftables.Transaction) {
-			tx.Flush(named(set))
+			tx.Flush(nameOnly(set))
 			for _, key := range slices.Sorted(maps.Keys(elems)) {
-				tx.Add(element(set, key, elems[key]))
+				tx.Add(elementOf(set, key, elems[key]))
 			}
 		},
 		note: func(h *held) { h.elems[set.name] = elems }}

@@ -30,7 +30,7 @@ func shrinkBatch(w *wanted, h *held, keepObjects bool) batch {
 }
 
 func dropRuleStep(chain string, r heldRule) step {
-	return step{row: "nft rule " + chain + " [" + r.label() + "]", byHandle: true,
+	return step{row: "nft rule " + chain + " [" + r.errorLabel() + "]", byHandle: true,
 		write: func(tx *knftables.Transaction) {
 			tx.Delete(&knftables.Rule{Chain: chain, Handle: knftables.PtrTo(r.handle)})
 		},
@@ -43,9 +43,9 @@ func dropObjectStep(o object, record string) step {
 	return step{row: "nft " + o.String(),
 		write: func(tx *knftables.Transaction) {
 			if o.kind == "chain" {
-				tx.Flush(named(o))
+				tx.Flush(nameOnly(o))
 			}
-			tx.Delete(named(o))
+			tx.Delete(nameOnly(o))
 			if record != "" {
 				tx.Delete(&knftables.Element{Set: recordSet, Key: []string{record}})
 			}

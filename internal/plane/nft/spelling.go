@@ -51,16 +51,16 @@ type object struct{ kind, name string }
 
 func (o object) String() string { return o.kind + " " + o.name }
 
-// record is the key that stands for an object of that definition, spelled as an IPv6 address: a 128-bit hash.
-func (o object) record(definition string) string {
+// recordKey is the key that stands for an object of that definition, spelled as an IPv6 address: a 128-bit hash.
+func (o object) recordKey(definition string) string {
 	sum := sha256.Sum256([]byte(o.String() + "|" + definition))
 	return netip.AddrFrom16([16]byte(sum[:16])).String()
 }
 
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
-// spell is an element's key or value in the spelling in which nft lists it. Parts are joined by " . ".
-func spell(s string) string {
+// spellKey is an element's key or value in the spelling in which nft lists it. Parts are joined by " . ".
+func spellKey(s string) string {
 	parts := strings.Split(s, " . ")
 	for i, p := range parts {
 		parts[i] = spellPart(p)
@@ -87,8 +87,9 @@ func spellPart(s string) string {
 	return s
 }
 
-// parts returns the parts of a spelled key or value as nft reads them, quoted where they could be taken for syntax.
-func parts(s string) []string {
+// splitParts returns the parts of a spelled key or value as nft reads them, quoted where they could be taken for
+// syntax.
+func splitParts(s string) []string {
 	p := strings.Split(s, " . ")
 	for i := range p {
 		if needsQuotes(p[i]) {
@@ -106,8 +107,8 @@ func needsQuotes(s string) bool {
 	return err != nil
 }
 
-// overlap says whether two spelled keys of an interval set cannot be in it at the same time.
-func overlap(a, b string) bool {
+// keysOverlap says whether two spelled keys of an interval set cannot be in it at the same time.
+func keysOverlap(a, b string) bool {
 	pa, pb := strings.Split(a, " . "), strings.Split(b, " . ")
 	if len(pa) != len(pb) {
 		return false
@@ -121,21 +122,21 @@ func overlap(a, b string) bool {
 }
 
 func overlapPart(a, b string) bool {
-	pa, okA := prefix(a)
-	pb, okB := prefix(b)
+	pa, okA := parsePrefix(a)
+	pb, okB := parsePrefix(b)
 	if okA && okB {
 		return pa.Overlaps(pb)
 	}
-	firstA, lastA, okA := numbers(a)
-	firstB, lastB, okB := numbers(b)
+	firstA, lastA, okA := parseRange(a)
+	firstB, lastB, okB := parseRange(b)
 	if okA && okB {
 		return firstA <= lastB && firstB <= lastA
 	}
 	return a == b
 }
 
-// numbers are the first and the last of a range "FIRST-LAST", or of one number.
-func numbers(s string) (first, last uint64, ok bool) {
+// parseRange are the first and the last of a range "FIRST-LAST", or of one number.
+func parseRange(s string) (first, last uint64, ok bool) {
 	from, to, isRange := strings.Cut(s, "-")
 	if !isRange {
 		to = from
@@ -148,7 +149,7 @@ func numbers(s string) (first, last uint64, ok bool) {
 	return first, last, err == nil
 }
 
-func prefix(s string) (netip.Prefix, bool) {
+func parsePrefix(s string) (netip.Prefix, bool) {
 	if a, err := netip.ParseAddr(s); err == nil {
 		return netip.PrefixFrom(a, a.BitLen()), true
 	}

@@ -30,27 +30,27 @@ func newTable(nft knftables.Interface, family knftables.Family, device Device) *
 	return &table{nft: nft, family: string(family), device: device, grown: newFollower(), shrunk: newFollower()}
 }
 
-func (t *table) grow(ctx context.Context, want *plan.State) error {
-	p := t.grown.take(want)
+func (t *table) growTable(ctx context.Context, want *plan.State) error {
+	p := t.grown.takePart(want)
 	if !t.growPart(ctx, want, p) {
 		if err := t.growWhole(ctx, want); err != nil {
 			return err
 		}
 	}
-	t.grown.done(want)
+	t.grown.markDone(want)
 	return nil
 }
 
 // growPart writes what changed since all was as wanted. It says whether that was known, and met with no trouble.
 func (t *table) growPart(ctx context.Context, want *plan.State, p part) bool {
-	if !p.known() || !t.inSync() || p.losesObjects(want) {
+	if !p.isKnown() || !t.inSync() || p.losesObjects(want) {
 		return false
 	}
-	w := t.wanted(want, p)
+	w := t.wantedOf(want, p)
 	if len(w.refused) > 0 {
 		return false
 	}
-	b, err := t.growth(ctx, w)
+	b, err := t.growthBatch(ctx, w)
 	if err != nil || b.rebuild {
 		return false
 	}
@@ -71,7 +71,7 @@ func (t *table) inSync() bool {
 }
 
 func (t *table) growWhole(ctx context.Context, want *plan.State) error {
-	w := t.wanted(want, part{})
+	w := t.wantedOf(want, part{})
 	refused, err := t.growAll(ctx, w)
 	if err != nil {
 		t.held = nil
@@ -111,19 +111,19 @@ func ownersOf(refused []*plane.Refused) []plan.Owner {
 // owners that make it fail are left out.
 func (t *table) growSound(ctx context.Context, w *wanted) ([]*plane.Refused, error) {
 	sound := func(owner plan.Owner) bool { return !slices.Contains(t.suspects, owner) }
-	b, err := t.growth(ctx, w)
+	b, err := t.growthBatch(ctx, w)
 	if err != nil {
 		return nil, err
 	}
-	failure := t.run(ctx, b.only(sound))
+	failure := t.runBatch(ctx, b.ofOwners(sound))
 	if failure == nil {
 		return nil, nil
 	}
 	t.held = nil
-	if b, err = t.growth(ctx, w); err != nil {
+	if b, err = t.growthBatch(ctx, w); err != nil {
 		return nil, errors.Join(failure, err)
 	}
-	return t.tryRun(ctx, b.only(sound))
+	return t.tryRun(ctx, b.ofOwners(sound))
 }
 
 // growOnly tries again what was refused of some owners; the reason may be gone.
@@ -131,15 +131,15 @@ func (t *table) growOnly(ctx context.Context, w *wanted, owners []plan.Owner) ([
 	if len(owners) == 0 {
 		return nil, nil
 	}
-	b, err := t.growth(ctx, w)
+	b, err := t.growthBatch(ctx, w)
 	if err != nil {
 		return nil, err
 	}
-	return t.tryRun(ctx, b.only(func(owner plan.Owner) bool { return slices.Contains(owners, owner) }))
+	return t.tryRun(ctx, b.ofOwners(func(owner plan.Owner) bool { return slices.Contains(owners, owner) }))
 }
 
-func (t *table) growth(ctx context.Context, w *wanted) (batch, error) {
-	if err := t.read(ctx); err != nil {
+func (t *table) growthBatch(ctx context.Context, w *wanted) (batch, error) {
+	if err := t.ensureRead(ctx); err != nil {
 		return batch{}, err
 	}
 	b := growBatch(w, t.held)
@@ -152,25 +152,25 @@ func (t *table) growth(ctx context.Context, w *wanted) (batch, error) {
 	return growBatch(w, t.held), nil
 }
 
-func (t *table) shrink(ctx context.Context, want *plan.State) error {
-	p := t.shrunk.take(want)
+func (t *table) shrinkTable(ctx context.Context, want *plan.State) error {
+	p := t.shrunk.takePart(want)
 	if !t.shrinkPart(ctx, want, p) {
 		if err := t.shrinkWhole(ctx, want); err != nil {
 			return err
 		}
 	}
 	if len(t.suspects) == 0 { // else what they may name is still there
-		t.shrunk.done(want)
+		t.shrunk.markDone(want)
 	}
 	return nil
 }
 
 // shrinkPart is growPart's counterpart.
 func (t *table) shrinkPart(ctx context.Context, want *plan.State, p part) bool {
-	if !p.known() || !t.inSync() {
+	if !p.isKnown() || !t.inSync() {
 		return false
 	}
-	w := t.wanted(want, p)
+	w := t.wantedOf(want, p)
 	if len(w.refused) > 0 {
 		return false
 	}
@@ -183,11 +183,11 @@ func (t *table) shrinkPart(ctx context.Context, want *plan.State, p part) bool {
 
 // shrinkWhole is one transaction; a failed one is computed again from a new reading.
 func (t *table) shrinkWhole(ctx context.Context, want *plan.State) error {
-	w := t.wanted(want, part{})
+	w := t.wantedOf(want, part{})
 	var failure error
 	for {
 		fresh := t.held == nil
-		err := t.tryShrink(ctx, w, t.run)
+		err := t.tryShrink(ctx, w, t.runBatch)
 		if err == nil {
 			return nil
 		}
@@ -201,11 +201,11 @@ func (t *table) shrinkWhole(ctx context.Context, want *plan.State) error {
 // tryShrink keeps sets and chains while rows are refused: a row that could not be replaced may name them. A table of
 // which nothing is wanted goes as a whole.
 func (t *table) tryShrink(ctx context.Context, w *wanted, run func(context.Context, batch) error) error {
-	if err := t.read(ctx); err != nil || !t.held.exists {
+	if err := t.ensureRead(ctx); err != nil || !t.held.exists {
 		return err
 	}
 	if w.isNothing(t.held) {
-		return t.drop(ctx)
+		return t.dropTable(ctx)
 	}
 	keepObjects := len(t.suspects) > 0
 	b := shrinkBatch(w, t.held, keepObjects)
@@ -218,7 +218,7 @@ func (t *table) tryShrink(ctx context.Context, w *wanted, run func(context.Conte
 	return run(ctx, b)
 }
 
-func (t *table) drop(ctx context.Context) error {
+func (t *table) dropTable(ctx context.Context) error {
 	tx := t.nft.NewTransaction()
 	tx.Delete(&knftables.Table{})
 	if err := t.nft.Run(ctx, tx); err != nil {
@@ -228,44 +228,44 @@ func (t *table) drop(ctx context.Context) error {
 	return nil
 }
 
-// read makes sure that t.held is known. A table that was read again may differ from the plan in any row.
-func (t *table) read(ctx context.Context) error {
+// ensureRead makes sure that t.held is known. A table that was read again may differ from the plan in any row.
+func (t *table) ensureRead(ctx context.Context) error {
 	if t.held != nil {
 		return nil
 	}
-	h, err := read(ctx, t.nft)
+	h, err := readTable(ctx, t.nft)
 	if err != nil {
 		return err
 	}
 	t.held = h
-	t.grown.forget()
-	t.shrunk.forget()
+	t.grown.forgetElems()
+	t.shrunk.forgetElems()
 	return nil
 }
 
-// run carries out b, if there is anything in it, and remembers it.
-func (t *table) run(ctx context.Context, b batch) error {
-	if b.empty() {
+// runBatch carries out b, if there is anything in it, and remembers it.
+func (t *table) runBatch(ctx context.Context, b batch) error {
+	if b.isEmpty() {
 		return nil
 	}
-	if err := t.nft.Run(ctx, t.transaction(b)); err != nil {
+	if err := t.nft.Run(ctx, t.buildTransaction(b)); err != nil {
 		return err
 	}
 	if b.rebuild {
 		t.held = newHeld()
 	}
 	t.held.exists, t.held.strays = true, nil
-	t.noted(b)
+	t.noteBatch(b)
 	return nil
 }
 
-func (t *table) noted(b batch) {
+func (t *table) noteBatch(b batch) {
 	for _, s := range b.steps {
 		s.note(t.held)
 	}
 }
 
-func (t *table) transaction(b batch) *knftables.Transaction {
+func (t *table) buildTransaction(b batch) *knftables.Transaction {
 	tx := t.nft.NewTransaction()
 	tx.Add(&knftables.Table{})
 	strays := t.held.strays

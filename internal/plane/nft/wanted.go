@@ -41,19 +41,19 @@ type wantedElem struct {
 	key, value string
 }
 
-func (t *table) wanted(s *plan.State, p part) *wanted {
+func (t *table) wantedOf(s *plan.State, p part) *wanted {
 	w := &wanted{objects: map[object]wantedObject{}, rules: map[string][]wantedRule{}}
-	if p = p.complete(); p.known() {
+	if p = p.withParents(); p.isKnown() {
 		w.former = t.formerOf(s, p)
 	} else {
 		t.aliases, t.devices = aliases{}, map[string]int{}
 	}
 	for k, spec := range plan.RowsOf(p.chains, s.NFTChains) {
-		w.refuse(s.NFTChains.Owner(k), chainRow(k), t.wantChain(w, s, k, spec))
+		w.refuseRow(s.NFTChains.Owner(k), chainRow(k), t.wantChain(w, s, k, spec))
 	}
 	for k, text := range plan.RowsOf(p.rules, s.NFTRules) {
 		if k.Chain.Family == t.family {
-			w.refuse(s.NFTRules.Owner(k), ruleRow(k), w.wantRule(s, k, text))
+			w.refuseRow(s.NFTRules.Owner(k), ruleRow(k), w.wantRule(s, k, text))
 		}
 	}
 	for _, rules := range w.rules {
@@ -68,9 +68,9 @@ func (t *table) wanted(s *plan.State, p part) *wanted {
 // hasSets: the plan's sets are of the inet table.
 func (t *table) hasSets() bool { return t.family == string(knftables.InetFamily) }
 
-func (w *wanted) refuse(owner plan.Owner, row string, err error) {
+func (w *wanted) refuseRow(owner plan.Owner, row string, err error) {
 	if err != nil {
-		w.refused = append(w.refused, refusal(owner, row, err))
+		w.refused = append(w.refused, newRefusal(owner, row, err))
 	}
 }
 
@@ -93,7 +93,7 @@ func (t *table) wantChain(w *wanted, s *plan.State, k plan.NFTChain, spec plan.N
 		}
 		definition += " index=" + strconv.Itoa(index)
 	}
-	w.objects[o] = wantedObject{owner: s.NFTChains.Owner(k), row: chainRow(k), record: o.record(definition),
+	w.objects[o] = wantedObject{owner: s.NFTChains.Owner(k), row: chainRow(k), record: o.recordKey(definition),
 		add: chainObject(k.Name, spec)}
 	return nil
 }
@@ -128,11 +128,11 @@ func (w *wanted) wantSets(s *plan.State, p part) map[string]object {
 	for k, spec := range plan.RowsOf(p.sets, s.NFTSets) {
 		o := setObject(k, spec)
 		if err := checkSet(k.Name, spec); err != nil {
-			w.refuse(s.NFTSets.Owner(k), setRow(k), err)
+			w.refuseRow(s.NFTSets.Owner(k), setRow(k), err)
 			continue
 		}
 		sets[k.Name] = o
-		w.objects[o] = wantedObject{s.NFTSets.Owner(k), setRow(k), o.record(spec.String()), setAdd(k.Name, spec),
+		w.objects[o] = wantedObject{s.NFTSets.Owner(k), setRow(k), o.recordKey(spec.String()), setAdd(k.Name, spec),
 			spec.Interval}
 	}
 	return sets
@@ -144,17 +144,17 @@ func (t *table) wantElems(w *wanted, s *plan.State, p part, sets map[string]obje
 		o, ok := sets[k.Set]
 		if !ok {
 			if _, inPlan := s.NFTSets[plan.NFTSet{Name: k.Set}]; !inPlan {
-				w.refuse(s.NFTElems.Owner(k), elemRow(k), errors.New("the plan has no such set"))
+				w.refuseRow(s.NFTElems.Owner(k), elemRow(k), errors.New("the plan has no such set"))
 			}
 			continue
 		}
 		if err := checkElem(k.Key, value); err != nil {
-			w.refuse(s.NFTElems.Owner(k), elemRow(k), err)
+			w.refuseRow(s.NFTElems.Owner(k), elemRow(k), err)
 			continue
 		}
-		at := spelled(k)
-		t.aliases.note(k, at)
-		w.elems = append(w.elems, wantedElem{s.NFTElems.Owner(k), elemRow(k), o, at.Key, spell(value)})
+		at := spelledElem(k)
+		t.aliases.noteKey(k, at)
+		w.elems = append(w.elems, wantedElem{s.NFTElems.Owner(k), elemRow(k), o, at.Key, spellKey(value)})
 	}
 }
 

@@ -17,54 +17,54 @@ type confirm struct {
 
 func newConfirm() *confirm { return &confirm{reached: make(chan struct{}, 1)} }
 
-// load starts again from what a database says, which may have begun again at zero. Its last value counts, even if
-// another wrote it: it may be a transaction of ours whose reply was lost.
-func (c *confirm) load(nbCfg, hvCfg int64) {
+// loadCounters starts again from what a database says, which may have begun again at zero. Its last value counts, even
+// if another wrote it: it may be a transaction of ours whose reply was lost.
+func (c *confirm) loadCounters(nbCfg, hvCfg int64) {
 	c.mu.Lock()
 	c.want = nbCfg
 	c.mu.Unlock()
-	c.see(hvCfg)
+	c.seeNumber(hvCfg)
 }
 
-func (c *confirm) expect(n int64) {
+func (c *confirm) expectNumber(n int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.want, c.at = n, time.Now()
 }
 
-func (c *confirm) see(hvCfg int64) {
+func (c *confirm) seeNumber(hvCfg int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.have = hvCfg
 	if c.awaited && c.have >= c.want {
 		c.awaited = false
-		signal(c.reached)
+		signalOnce(c.reached)
 	}
 }
 
-func (c *confirm) ok() bool {
+func (c *confirm) isConfirmed() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.have >= c.want
 }
 
-// await says whether the last transaction is still to be confirmed; if so, reached is signalled when it is.
-func (c *confirm) await() bool {
+// awaitsConfirm says whether the last transaction is still to be confirmed; if so, reached is signalled when it is.
+func (c *confirm) awaitsConfirm() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.awaited = c.have < c.want
 	return c.awaited
 }
 
-// age is how long ago the last transaction was.
-func (c *confirm) age() time.Duration {
+// sinceLast is how long ago the last transaction was.
+func (c *confirm) sinceLast() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return time.Since(c.at)
 }
 
-// signal wakes whoever listens, now or later; signals that nobody has taken yet are one.
-func signal(ch chan struct{}) {
+// signalOnce wakes whoever listens, now or later; signals that nobody has taken yet are one.
+func signalOnce(ch chan struct{}) {
 	select {
 	case ch <- struct{}{}:
 	default:

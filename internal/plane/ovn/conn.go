@@ -27,10 +27,10 @@ type conn struct {
 	cut atomic.Bool
 }
 
-// dial connects to endpoint, "unix:PATH" or "tcp:HOST:PORT", and reads db's schema. onUpdate gets every notification,
-// in order, and always before the reply to the transaction that caused it (ovsdb-server flushes monitors before it
-// replies).
-func dial(ctx context.Context, endpoint, db string, onUpdate func(tableUpdates)) (*conn, error) {
+// dialServer connects to endpoint, "unix:PATH" or "tcp:HOST:PORT", and reads db's schema. onUpdate gets every
+// notification, in order, and always before the reply to the transaction that caused it (ovsdb-server flushes monitors
+// before it replies).
+func dialServer(ctx context.Context, endpoint, db string, onUpdate func(tableUpdates)) (*conn, error) {
 	network, address, ok := strings.Cut(endpoint, ":")
 	if !ok {
 		return nil, fmt.Errorf("endpoint %q: write unix:PATH", endpoint)
@@ -47,23 +47,23 @@ func dial(ctx context.Context, endpoint, db string, onUpdate func(tableUpdates))
 		return nil
 	})
 	c.rpc.Handle("update2", func(_ *rpc2.Client, args []json.RawMessage, _ *[]any) error {
-		err := c.notify(args, onUpdate)
+		err := c.handleUpdate(args, onUpdate)
 		if err != nil {
-			c.close() // without this change the local copy would be wrong for good
+			c.closeConn() // without this change the local copy would be wrong for good
 		}
 		return err
 	})
 	go c.rpc.Run()
 	var s ovsdb.DatabaseSchema
-	if err := c.call(ctx, "get_schema", []any{db}, &s); err != nil {
-		c.close()
+	if err := c.callMethod(ctx, "get_schema", []any{db}, &s); err != nil {
+		c.closeConn()
 		return nil, fmt.Errorf("read schema of %s: %w", db, err)
 	}
 	c.schema = newSchema(s)
 	return c, nil
 }
 
-func (c *conn) notify(args []json.RawMessage, onUpdate func(tableUpdates)) error {
+func (c *conn) handleUpdate(args []json.RawMessage, onUpdate func(tableUpdates)) error {
 	var u tableUpdates
 	if len(args) != 2 {
 		return fmt.Errorf("update2 with %d arguments", len(args))
@@ -78,9 +78,9 @@ func (c *conn) notify(args []json.RawMessage, onUpdate func(tableUpdates)) error
 // callTimeout bounds one call; ovsdb-server takes 1.5 s for a transaction of 10,000 rows.
 const callTimeout = 20 * time.Second
 
-// call ends the connection when its time is over. The call's effect is not known then, and a server that stands still
-// does not read, so that even sending may wait.
-func (c *conn) call(ctx context.Context, method string, args, reply any) error {
+// callMethod ends the connection when its time is over. The call's effect is not known then, and a server that stands
+// still does not read, so that even sending may wait.
+func (c *conn) callMethod(ctx context.Context, method string, args, reply any) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { c.socket.Close() })
@@ -94,14 +94,14 @@ func (c *conn) call(ctx context.Context, method string, args, reply any) error {
 	return nil
 }
 
-// monitor asks for a copy of the tables, and for every change to them from then on.
-func (c *conn) monitor(ctx context.Context, tables map[string]ovsdb.MonitorRequest) (tableUpdates, error) {
+// monitorTables asks for a copy of the tables, and for every change to them from then on.
+func (c *conn) monitorTables(ctx context.Context, tables map[string]ovsdb.MonitorRequest) (tableUpdates, error) {
 	requests := map[string][]ovsdb.MonitorRequest{}
 	for name, r := range tables {
 		requests[name] = []ovsdb.MonitorRequest{r}
 	}
 	var u tableUpdates
-	if err := c.call(ctx, ovsdb.ConditionalMonitorRPC, []any{c.db, "egret", requests}, &u); err != nil {
+	if err := c.callMethod(ctx, ovsdb.ConditionalMonitorRPC, []any{c.db, "egret", requests}, &u); err != nil {
 		return nil, fmt.Errorf("monitor %s: %w", c.db, err)
 	}
 	return u, nil
@@ -123,11 +123,11 @@ type txnError struct {
 
 func (e *txnError) Error() string { return e.what + ": " + e.details }
 
-// transact runs ops as one transaction. A *txnError is the database's refusal; any other error leaves open whether the
-// transaction took place.
-func (c *conn) transact(ctx context.Context, ops []ovsdb.Operation) ([]*result, error) {
+// runTransaction runs ops as one transaction. A *txnError is the database's refusal; any other error leaves open
+// whether the transaction took place.
+func (c *conn) runTransaction(ctx context.Context, ops []ovsdb.Operation) ([]*result, error) {
 	var results []*result
-	if err := c.call(ctx, "transact", ovsdb.NewTransactArgs(c.db, ops...), &results); err != nil {
+	if err := c.callMethod(ctx, "transact", ovsdb.NewTransactArgs(c.db, ops...), &results); err != nil {
 		return nil, fmt.Errorf("transaction on %s: %w", c.db, err)
 	}
 	for i, r := range results {
@@ -135,14 +135,15 @@ func (c *conn) transact(ctx context.Context, ops []ovsdb.Operation) ([]*result, 
 			if i >= len(ops) {
 				i = -1
 			}
-			return nil, c.failure(&txnError{i, r.Error, r.Details})
+			return nil, c.serverFailure(&txnError{i, r.Error, r.Details})
 		}
 	}
 	return results, nil
 }
 
-// failure is the server's own trouble where that is what a transaction failed by (RFC 7047 4.1.3): no row is to blame.
-func (c *conn) failure(e *txnError) error {
+// serverFailure is the server's own trouble where that is what a transaction failed by (RFC 7047 4.1.3): no row is to
+// blame.
+func (c *conn) serverFailure(e *txnError) error {
 	if e.what == "I/O error" || e.what == "resources exhausted" {
 		return fmt.Errorf("the server of %s cannot write: %s: see whether the disk of its file has room", c.db,
 			e.Error())
@@ -150,19 +151,19 @@ func (c *conn) failure(e *txnError) error {
 	return e
 }
 
-// alive says whether another call may be answered.
-func (c *conn) alive() bool {
+// isAlive says whether another call may be answered.
+func (c *conn) isAlive() bool {
 	select {
-	case <-c.done():
+	case <-c.whenClosed():
 		return false
 	default:
 		return !c.cut.Load()
 	}
 }
 
-func (c *conn) done() <-chan struct{} { return c.rpc.DisconnectNotify() }
+func (c *conn) whenClosed() <-chan struct{} { return c.rpc.DisconnectNotify() }
 
-func (c *conn) close() {
+func (c *conn) closeConn() {
 	c.cut.Store(true)
 	_ = c.rpc.Close()
 }

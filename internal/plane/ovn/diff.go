@@ -16,8 +16,8 @@ type change struct {
 	owner plan.Owner
 }
 
-// rank: see table.rank. Removals come after what is made.
-func (c *change) rank(s schema) int {
+// applyOrder: see table.rank. Removals come after what is made.
+func (c *change) applyOrder(s schema) int {
 	switch {
 	case c.del:
 		return 9
@@ -44,10 +44,10 @@ func (c *change) String() string {
 // isElement says whether c is about an address of a set.
 func (c *change) isElement() bool { return c.w == nil && c.row == nil }
 
-// group names changes that only make sense together: a Chassis must have an Encap (Chassis.encaps has at least one), a
-// Meter a Meter_Band, and an address that goes from one set to another, as a pod's that another EgressIP serves, must
+// groupID names changes that only make sense together: a Chassis must have an Encap (Chassis.encaps has at least one),
+// a Meter a Meter_Band, and an address that goes from one set to another, as a pod's that another EgressIP serves, must
 // be in both at no time.
-func (c *change) group() plan.RowID {
+func (c *change) groupID() plan.RowID {
 	switch {
 	case c.isElement():
 		return plan.RowID{Table: tableAddressSet, Name: "address " + c.elem.Addr}
@@ -84,19 +84,19 @@ type differ struct {
 	byIndex map[plan.RowID]bool // keys of wanted rows that have another key than their RowID
 }
 
-// puts are the rows to write. Rows that are as wanted are noted in applied, so that they cost next to nothing next
+// rowsToPut are the rows to write. Rows that are as wanted are noted in applied, so that they cost next to nothing next
 // time.
-func (d *differ) puts() (puts []change, bad []refusal) {
+func (d *differ) rowsToPut() (puts []change, bad []refusal) {
 	d.byIndex = map[plan.RowID]bool{}
 	for id, r := range plan.RowsOf(d.changed, d.rows) {
-		if a := d.applied[id]; a != nil && a.same(id, r) {
+		if a := d.applied[id]; a != nil && a.isSameRow(id, r) {
 			d.found++
 			continue
 		}
 		w := newWanted(d.m.schema, d.rows, id, r)
 		c := change{w: w, row: d.m.ours[w.key], owner: d.rows.Owner(id)}
-		d.count(&c)
-		switch held, err := d.check(w); {
+		d.countFound(&c)
+		switch held, err := d.checkRow(w); {
 		case err != nil:
 			bad = append(bad, refusal{c, err})
 		case held:
@@ -108,15 +108,15 @@ func (d *differ) puts() (puts []change, bad []refusal) {
 	return puts, bad
 }
 
-func (d *differ) check(w *wanted) (held bool, err error) {
+func (d *differ) checkRow(w *wanted) (held bool, err error) {
 	delete(d.applied, w.key)
-	if err := w.check(d.m.schema); err != nil {
+	if err := w.checkAgainst(d.m.schema); err != nil {
 		return false, err
 	}
-	return d.m.holds(w)
+	return d.m.holdsRow(w)
 }
 
-func (d *differ) count(c *change) {
+func (d *differ) countFound(c *change) {
 	twice := d.byIndex[c.w.key]
 	if c.w.key != c.w.id {
 		d.byIndex[c.w.key] = true
@@ -144,8 +144,8 @@ func (d *differ) elemChanges() []change {
 	return cs
 }
 
-// dels are the rows of ours that nobody wants.
-func (d *differ) dels() []change {
+// rowsToDelete are the rows of ours that nobody wants.
+func (d *differ) rowsToDelete() []change {
 	var dels []change
 	for _, r := range d.m.extra {
 		dels = append(dels, change{row: r, del: true})
@@ -176,9 +176,9 @@ func (d *differ) changedDels(dels []change) []change {
 	return dels
 }
 
-// follow looks at what changed only, if the rows are found by their RowID: of one that is told apart by its columns the
-// key is not known any more when it has gone, and others refer to it by that.
-func (d *differ) follow(c plan.Changes[plan.RowID]) {
+// followChanges looks at what changed only, if the rows are found by their RowID: of one that is told apart by its
+// columns the key is not known any more when it has gone, and others refer to it by that.
+func (d *differ) followChanges(c plan.Changes[plan.RowID]) {
 	byColumns := func(id plan.RowID) bool {
 		t := d.m.schema[id.Table]
 		return t != nil && t.index != nil
@@ -188,9 +188,9 @@ func (d *differ) follow(c plan.Changes[plan.RowID]) {
 	}
 }
 
-// yielding are the removals of rows that a row of puts is taken from: a new node has the address, and so the Encap, of
-// one that is gone, and a Chassis cannot be without an Encap.
-func (d *differ) yielding(puts []change) []change {
+// yieldingRemovals are the removals of rows that a row of puts is taken from: a new node has the address, and so the
+// Encap, of one that is gone, and a Chassis cannot be without an Encap.
+func (d *differ) yieldingRemovals(puts []change) []change {
 	losing := map[*row]bool{}
 	for _, c := range puts {
 		if c.row == nil || c.row.table.root {
@@ -205,17 +205,17 @@ func (d *differ) yielding(puts []change) []change {
 	if len(losing) == 0 {
 		return nil
 	}
-	return slices.DeleteFunc(d.dels(), func(c change) bool { return !losing[c.row] })
+	return slices.DeleteFunc(d.rowsToDelete(), func(c change) bool { return !losing[c.row] })
 }
 
 // sortChanges orders changes so that any cut between groups leaves what comes first complete in itself.
 func sortChanges(s schema, cs []change) {
 	slices.SortFunc(cs, func(a, b change) int {
-		ga, gb := a.group(), b.group()
+		ga, gb := a.groupID(), b.groupID()
 		return cmp.Or(
 			cmp.Compare(a.groupRank(s), b.groupRank(s)),
 			cmp.Compare(ga.Name, gb.Name),
-			cmp.Compare(a.rank(s), b.rank(s)),
+			cmp.Compare(a.applyOrder(s), b.applyOrder(s)),
 			a.owner.Compare(b.owner),
 			cmp.Compare(a.String(), b.String()))
 	})
@@ -223,8 +223,8 @@ func sortChanges(s schema, cs []change) {
 
 // groupRank keeps a group together: at its first member's rank.
 func (c *change) groupRank(s schema) int {
-	if g := c.group(); g != (plan.RowID{}) {
+	if g := c.groupID(); g != (plan.RowID{}) {
 		return s[g.Table].rank
 	}
-	return c.rank(s)
+	return c.applyOrder(s)
 }

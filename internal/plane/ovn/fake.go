@@ -75,8 +75,8 @@ func (f *Fake) Foreign() map[plan.RowID]plan.Row { return f.foreign }
 func (f *Fake) Delete(id plan.RowID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.remove(id)
-	signal(f.changed)
+	f.removeRow(id)
+	signalOnce(f.changed)
 }
 
 // Forget does nothing: the fake always reads.
@@ -100,7 +100,7 @@ func (f *Fake) SetConfirmed(ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if ok && f.unconfirmed {
-		signal(f.reached)
+		signalOnce(f.reached)
 	}
 	f.unconfirmed = !ok
 }
@@ -109,13 +109,13 @@ func (f *Fake) SetConfirmed(ok bool) {
 func (f *Fake) Grow(_ context.Context, want *plan.State) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	edits, refused := f.puts(want)
+	edits, refused := f.editsToPut(want)
 	if !f.south {
-		elems, bad := f.elems(want)
+		elems, bad := f.elemEdits(want)
 		edits, refused = append(edits, elems...), append(refused, bad...)
-		edits = append(edits, f.dels(want)...)
+		edits = append(edits, f.editsToDelete(want)...)
 	}
-	if err := f.run(edits); err != nil {
+	if err := f.runEdits(edits); err != nil {
 		return err
 	}
 	if f.unconfirmed {
@@ -131,7 +131,7 @@ func (f *Fake) Shrink(_ context.Context, want *plan.State) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.run(f.dels(want))
+	return f.runEdits(f.editsToDelete(want))
 }
 
 // fakeEdit is one step to come. rank orders: see table.rank.
@@ -141,20 +141,20 @@ type fakeEdit struct {
 	do   func()
 }
 
-func (f *Fake) table(s *plan.State) plan.Table[plan.RowID, plan.Row] {
+func (f *Fake) tableOf(s *plan.State) plan.Table[plan.RowID, plan.Row] {
 	if f.south {
 		return s.SB
 	}
 	return s.NB
 }
 
-func (f *Fake) puts(want *plan.State) (edits []fakeEdit, refused []error) {
-	rows, have := f.table(want), f.table(f.held)
+func (f *Fake) editsToPut(want *plan.State) (edits []fakeEdit, refused []error) {
+	rows, have := f.tableOf(want), f.tableOf(f.held)
 	bad := map[plan.RowID]bool{}
 	for again := true; again; {
 		again = false
 		for id, r := range rows.Rows() {
-			if err := f.refuse(rows, bad, id, r); err != nil && !bad[id] {
+			if err := f.refuseRow(rows, bad, id, r); err != nil && !bad[id] {
 				bad[id], again = true, true
 				refused = append(refused, &plane.Refused{Plane: f.Name(), Owner: rows.Owner(id), Row: id.String(),
 					Err: err})
@@ -166,13 +166,14 @@ func (f *Fake) puts(want *plan.State) (edits []fakeEdit, refused []error) {
 		if bad[id] || ok && old.Equal(r) {
 			continue
 		}
-		edits = append(edits, fakeEdit{rank(id.Table, r.Parent == plan.RowID{}), id.String(),
+		edits = append(edits, fakeEdit{tableRank(id.Table, r.Parent == plan.RowID{}), id.String(),
 			func() { have.Put(plan.Owner{}, id, r) }})
 	}
 	return edits, refused
 }
 
-func (f *Fake) refuse(rows plan.Table[plan.RowID, plan.Row], bad map[plan.RowID]bool, id plan.RowID, r plan.Row) error {
+func (f *Fake) refuseRow(rows plan.Table[plan.RowID, plan.Row], bad map[plan.RowID]bool, id plan.RowID,
+	r plan.Row) error {
 	if f.Refuse != nil {
 		if err := f.Refuse(id, r); err != nil {
 			return err
@@ -181,7 +182,7 @@ func (f *Fake) refuse(rows plan.Table[plan.RowID, plan.Row], bad map[plan.RowID]
 	if err := checkTexts(id, r); err != nil {
 		return err
 	}
-	for _, ref := range (&wanted{row: r}).refs() {
+	for _, ref := range (&wanted{row: r}).referredRows() {
 		if _, ok := rows[ref]; !ok || bad[ref] {
 			return fmt.Errorf("there is no row %s", ref)
 		}
@@ -189,7 +190,7 @@ func (f *Fake) refuse(rows plan.Table[plan.RowID, plan.Row], bad map[plan.RowID]
 	return nil
 }
 
-func (f *Fake) elems(want *plan.State) (edits []fakeEdit, refused []error) {
+func (f *Fake) elemEdits(want *plan.State) (edits []fakeEdit, refused []error) {
 	d := plan.Diff(heldRows(f.held.SetElems), want.SetElems, plan.Same)
 	for e := range d.Put {
 		if err := checkElem(e); err != nil {
@@ -207,24 +208,24 @@ func (f *Fake) elems(want *plan.State) (edits []fakeEdit, refused []error) {
 	return edits, refused
 }
 
-func (f *Fake) dels(want *plan.State) []fakeEdit {
-	rows := f.table(want)
+func (f *Fake) editsToDelete(want *plan.State) []fakeEdit {
+	rows := f.tableOf(want)
 	var edits []fakeEdit
-	for id := range f.table(f.held).Rows() {
+	for id := range f.tableOf(f.held).Rows() {
 		if _, ok := rows[id]; !ok {
-			edits = append(edits, fakeEdit{9, id.String(), func() { f.remove(id) }})
+			edits = append(edits, fakeEdit{9, id.String(), func() { f.removeRow(id) }})
 		}
 	}
 	return edits
 }
 
-// remove takes out a row with its children.
-func (f *Fake) remove(id plan.RowID) {
-	have := f.table(f.held)
+// removeRow takes out a row with its children.
+func (f *Fake) removeRow(id plan.RowID) {
+	have := f.tableOf(f.held)
 	have.Drop(plan.Owner{}, id)
 	for child, r := range heldRows(have) {
 		if r.Parent == id {
-			f.remove(child)
+			f.removeRow(child)
 		}
 	}
 }
@@ -237,7 +238,7 @@ func heldRows[K comparable, V any](t plan.Table[K, V]) map[K]V {
 	return m
 }
 
-func (f *Fake) run(edits []fakeEdit) error {
+func (f *Fake) runEdits(edits []fakeEdit) error {
 	slices.SortFunc(edits, func(a, b fakeEdit) int {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.text, b.text))
 	})

@@ -21,7 +21,7 @@ func fakeRig(f *Fake, a, b *plan.State, victim plan.RowID) *planetest.Rig {
 	for e := range a.SetElems.Rows() {
 		bad.SetElems.Put(planetest.Owner("eip/e"), e, plan.None{})
 	}
-	f.table(bad).Put(planetest.Owner("eip/bad"),
+	f.tableOf(bad).Put(planetest.Owner("eip/bad"),
 		plan.RowID{Table: victim.Table, Name: "bad"}, plan.Row{Cols: plan.Cols{"name": "bad"}})
 	f.Refuse = func(id plan.RowID, _ plan.Row) error {
 		if id.Name == "bad" {

@@ -58,7 +58,7 @@ func FuzzUpdates(f *testing.F) {
 		read := json.NewDecoder(strings.NewReader(notifications))
 		for {
 			var u tableUpdates
-			if read.Decode(&u) != nil || m.update(u) != nil {
+			if read.Decode(&u) != nil || m.applyUpdate(u) != nil {
 				return
 			}
 			whole(t, m)
@@ -83,7 +83,7 @@ func whole(t *testing.T, m *mirror) {
 			t.Errorf("row %s of %s with key %v is lost", uuid, r.table.name, r.key)
 		}
 		if m.ours[r.key] == r && r.table.name == tableAddressSet {
-			for _, a := range r.col(colAddresses).set {
+			for _, a := range r.valueOf(colAddresses).set {
 				elems[plan.SetElem{Set: r.key.Name, Addr: a}] = plan.None{}
 			}
 		}

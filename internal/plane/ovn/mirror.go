@@ -18,12 +18,12 @@ type row struct {
 	key   plan.RowID // zero when the row is not ours
 }
 
-func (r *row) col(name string) value {
+func (r *row) valueOf(name string) value {
 	if v, ok := r.cols[name]; ok {
 		return v
 	}
 	if c := r.table.cols[name]; c != nil {
-		return c.zero()
+		return c.zeroValue()
 	}
 	return value{}
 }
@@ -59,14 +59,14 @@ type mirror struct {
 // byName are uuids of rows, by the value of one of their columns.
 type byName map[string]map[string]plan.None
 
-func (b byName) add(name, uuid string) {
+func (b byName) addRow(name, uuid string) {
 	if b[name] == nil {
 		b[name] = map[string]plan.None{}
 	}
 	b[name][uuid] = plan.None{}
 }
 
-func (b byName) remove(name, uuid string) {
+func (b byName) removeRow(name, uuid string) {
 	if delete(b[name], uuid); len(b[name]) == 0 {
 		delete(b, name)
 	}
@@ -89,8 +89,8 @@ type rowUpdate struct {
 
 type tableUpdates map[string]map[string]json.RawMessage
 
-// update applies one notification.
-func (m *mirror) update(u tableUpdates) error {
+// applyUpdate applies one notification.
+func (m *mirror) applyUpdate(u tableUpdates) error {
 	for name, rows := range u {
 		t := m.schema[name]
 		if t == nil {
@@ -116,24 +116,24 @@ func (m *mirror) updateRow(t *table, uuid string, ru rowUpdate) error {
 	}
 	switch {
 	case ru.Initial != nil:
-		return m.put(t, uuid, ru.Initial)
+		return m.insertRow(t, uuid, ru.Initial)
 	case ru.Insert != nil:
-		return m.put(t, uuid, ru.Insert)
+		return m.insertRow(t, uuid, ru.Insert)
 	case ru.Modify != nil:
-		return m.modify(uuid, ru.Modify)
+		return m.modifyRow(uuid, ru.Modify)
 	}
 	if r := m.rows[uuid]; r != nil {
-		m.disown(r)
+		m.unmarkOurs(r)
 		for name, v := range r.cols {
-			m.unlink(r, r.table.cols[name], v.set)
+			m.removeReferences(r, r.table.cols[name], v.set)
 		}
-		m.named(r, byName.remove)
+		m.indexByName(r, byName.removeRow)
 		delete(m.rows, uuid)
 	}
 	return nil
 }
 
-func (m *mirror) put(t *table, uuid string, cols map[string]any) error {
+func (m *mirror) insertRow(t *table, uuid string, cols map[string]any) error {
 	if m.rows[uuid] != nil {
 		return fmt.Errorf("inserted, but known")
 	}
@@ -148,21 +148,21 @@ func (m *mirror) put(t *table, uuid string, cols map[string]any) error {
 			return err
 		}
 		r.cols[name] = v
-		m.link(r, c, v.set)
+		m.addReferences(r, c, v.set)
 	}
 	m.rows[uuid] = r
-	m.named(r, byName.add)
-	m.own(r)
+	m.indexByName(r, byName.addRow)
+	m.markOurs(r)
 	return nil
 }
 
-func (m *mirror) modify(uuid string, cols map[string]any) error {
+func (m *mirror) modifyRow(uuid string, cols map[string]any) error {
 	r := m.rows[uuid]
 	if r == nil {
 		return fmt.Errorf("modified, but not known")
 	}
-	m.unsettle(r)
-	m.named(r, byName.remove)
+	m.recheckDependents(r)
+	m.indexByName(r, byName.removeRow)
 	for name, raw := range cols {
 		c := r.table.cols[name]
 		if c == nil {
@@ -174,11 +174,11 @@ func (m *mirror) modify(uuid string, cols map[string]any) error {
 		}
 		m.setColumn(r, c, diff)
 	}
-	m.named(r, byName.add)
-	m.unsettle(r)
+	m.indexByName(r, byName.addRow)
+	m.recheckDependents(r)
 	if m.keyOf(r) != r.key {
-		m.disown(r)
-		m.own(r)
+		m.unmarkOurs(r)
+		m.markOurs(r)
 	}
 	if r.key != (plan.RowID{}) {
 		m.touched[r.key] = plan.None{}
@@ -187,13 +187,13 @@ func (m *mirror) modify(uuid string, cols map[string]any) error {
 }
 
 func (m *mirror) setColumn(r *row, c *column, diff value) {
-	old := r.col(c.name)
-	v := old.patch(c, diff)
+	old := r.valueOf(c.name)
+	v := old.applyDiff(c, diff)
 	r.cols[c.name] = v
 	if c.ref != "" {
-		changed := symmetric(old.set, v.set)
-		m.unlink(r, c, slices.DeleteFunc(slices.Clone(changed), v.has))
-		m.link(r, c, slices.DeleteFunc(changed, old.has))
+		changed := symmetricDiff(old.set, v.set)
+		m.removeReferences(r, c, slices.DeleteFunc(slices.Clone(changed), v.hasAtom))
+		m.addReferences(r, c, slices.DeleteFunc(changed, old.hasAtom))
 	}
 	if r.table.name == tableAddressSet && c.name == colAddresses && m.ours[r.key] == r {
 		m.setElems(r.key.Name, diff.set, v)
@@ -204,7 +204,7 @@ func (m *mirror) setColumn(r *row, c *column, diff value) {
 func (m *mirror) setElems(set string, addrs []string, v value) {
 	for _, a := range addrs {
 		e := plan.SetElem{Set: set, Addr: a}
-		if v.has(a) {
+		if v.hasAtom(a) {
 			m.elems[e] = plan.None{}
 		} else {
 			delete(m.elems, e)
@@ -213,7 +213,7 @@ func (m *mirror) setElems(set string, addrs []string, v value) {
 	}
 }
 
-func (m *mirror) link(r *row, c *column, uuids []string) {
+func (m *mirror) addReferences(r *row, c *column, uuids []string) {
 	if c.ref == "" {
 		return
 	}
@@ -223,7 +223,7 @@ func (m *mirror) link(r *row, c *column, uuids []string) {
 	}
 }
 
-func (m *mirror) unlink(r *row, c *column, uuids []string) {
+func (m *mirror) removeReferences(r *row, c *column, uuids []string) {
 	if c.ref == "" {
 		return
 	}
@@ -269,11 +269,11 @@ func (m *mirror) keyOf(r *row) plan.RowID {
 func (m *mirror) indexedOurs(r *row) bool {
 	switch r.table.name {
 	case tableGroup:
-		return strings.HasPrefix(r.cols["name"].atom(), groupMark)
+		return strings.HasPrefix(r.cols["name"].scalarAtom(), groupMark)
 	case tableEncap:
 		return slices.ContainsFunc(m.edges[r.uuid], func(e edge) bool { return e.from.key != plan.RowID{} })
 	case tableMACBinding:
-		return m.ownsPort(r.cols["logical_port"].atom())
+		return m.ownsPort(r.cols["logical_port"].scalarAtom())
 	}
 	return false
 }
@@ -287,13 +287,13 @@ func (m *mirror) ownsPort(name string) bool {
 	return false
 }
 
-// named notes a row in the index that it is in, or takes it out there.
-func (m *mirror) named(r *row, note func(b byName, name, uuid string)) {
+// indexByName notes a row in the index that it is in, or takes it out there.
+func (m *mirror) indexByName(r *row, note func(b byName, name, uuid string)) {
 	switch r.table.name {
 	case tableRouterPort:
-		note(m.routerPorts, r.col("name").atom(), r.uuid)
+		note(m.routerPorts, r.valueOf("name").scalarAtom(), r.uuid)
 	case tableMACBinding:
-		note(m.bindings, r.col("logical_port").atom(), r.uuid)
+		note(m.bindings, r.valueOf("logical_port").scalarAtom(), r.uuid)
 	}
 }
 
@@ -302,15 +302,15 @@ func (m *mirror) named(r *row, note func(b byName, name, uuid string)) {
 func (m *mirror) settleIndexed() {
 	for uuid := range m.undecided {
 		if r := m.rows[uuid]; r != nil && m.keyOf(r) != r.key {
-			m.disown(r)
-			m.own(r)
+			m.unmarkOurs(r)
+			m.markOurs(r)
 		}
 	}
 	clear(m.undecided)
 }
 
-func (m *mirror) own(r *row) {
-	m.unsettle(r)
+func (m *mirror) markOurs(r *row) {
+	m.recheckDependents(r)
 	r.key = m.keyOf(r)
 	if r.key == (plan.RowID{}) {
 		return
@@ -322,27 +322,27 @@ func (m *mirror) own(r *row) {
 	}
 	m.ours[r.key] = r
 	if r.table.name == tableAddressSet {
-		v := r.col(colAddresses)
+		v := r.valueOf(colAddresses)
 		m.setElems(r.key.Name, v.set, v)
 	}
 }
 
-// unsettle notes the rows that are ours only if r is.
-func (m *mirror) unsettle(r *row) {
+// recheckDependents notes the rows that are ours only if r is.
+func (m *mirror) recheckDependents(r *row) {
 	switch r.table.name {
 	case "Chassis":
-		for _, u := range r.col("encaps").set {
+		for _, u := range r.valueOf("encaps").set {
 			m.undecided[u] = plan.None{}
 		}
 	case tableRouterPort:
-		maps.Copy(m.undecided, m.bindings[r.col("name").atom()])
+		maps.Copy(m.undecided, m.bindings[r.valueOf("name").scalarAtom()])
 	case tableEncap, tableMACBinding:
 		m.undecided[r.uuid] = plan.None{}
 	}
 }
 
-func (m *mirror) disown(r *row) {
-	m.unsettle(r)
+func (m *mirror) unmarkOurs(r *row) {
+	m.recheckDependents(r)
 	key := r.key
 	if key == (plan.RowID{}) {
 		return
@@ -355,12 +355,12 @@ func (m *mirror) disown(r *row) {
 	}
 	delete(m.ours, key)
 	if r.table.name == tableAddressSet {
-		m.setElems(key.Name, r.col(colAddresses).set, value{})
+		m.setElems(key.Name, r.valueOf(colAddresses).set, value{})
 	}
 	for _, x := range m.extra {
 		if x.key == key {
 			delete(m.extra, x.uuid)
-			m.own(x)
+			m.markOurs(x)
 			return
 		}
 	}

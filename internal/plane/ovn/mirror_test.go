@@ -25,7 +25,7 @@ func mirrored(t testing.TB, bindings, rows int) *mirror {
 			i/256, i%256)
 	}
 	m := newMirror(newSchema(db))
-	must(t, m.update(u))
+	must(t, m.applyUpdate(u))
 	return m
 }
 
@@ -50,7 +50,9 @@ func TestBindingsFollowTheirPort(t *testing.T) {
 			t.Errorf("%s: %d bindings are ours, want %d", what, have, want)
 		}
 	}
-	change := func(table, uuid, text string) { must(t, m.update(tableUpdates{table: {uuid: json.RawMessage(text)}})) }
+	change := func(table, uuid, text string) {
+		must(t, m.applyUpdate(tableUpdates{table: {uuid: json.RawMessage(text)}}))
+	}
 	ours("both are read", 2)
 	change(tableRouterPort, "p", `{"modify":{"name":"other"}}`)
 	ours("their port has another name", 0)

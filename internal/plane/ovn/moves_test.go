@@ -37,7 +37,7 @@ func TestMovedPodsAreInOneSet(t *testing.T) {
 	}
 	sortChanges(schema{tableAddressSet: {}}, cs)
 	for transactions := 0; len(cs) > 0; transactions++ {
-		n := cut(cs, min(maxChanges, len(cs)))
+		n := cutBetweenGroups(cs, min(maxChanges, len(cs)))
 		for _, c := range cs[:n] {
 			if c.del {
 				delete(have, c.elem)

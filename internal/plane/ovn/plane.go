@@ -79,7 +79,7 @@ func (p *Plane) Changed() <-chan struct{} { return p.changed }
 
 // Confirmed says whether every hypervisor of the zone has carried out the last transaction; for a plane that has just
 // started, the last one there was. Always true of the Southbound.
-func (p *Plane) Confirmed() bool { return p.confirm.ok() }
+func (p *Plane) Confirmed() bool { return p.confirm.isConfirmed() }
 
 // LateConfirm is signalled when the hypervisors have carried out what a Grow that returned plane.ErrUnconfirmed waits
 // for.
@@ -91,14 +91,14 @@ func (p *Plane) LateConfirm() <-chan struct{} { return p.confirm.reached }
 func (p *Plane) Grow(ctx context.Context, want *plan.State) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	d := p.differ(want)
-	return p.sync(ctx, d, func(d *differ) ([]change, []refusal) {
-		cs, bad := d.puts()
+	d := p.newDiffer(want)
+	return p.syncRows(ctx, d, func(d *differ) ([]change, []refusal) {
+		cs, bad := d.rowsToPut()
 		if p.db == dbSouth {
-			return append(cs, d.yielding(cs)...), bad
+			return append(cs, d.yieldingRemovals(cs)...), bad
 		}
 		elems, badElems := wellFormed(d.elemChanges())
-		return slices.Concat(cs, elems, d.dels()), append(bad, badElems...)
+		return slices.Concat(cs, elems, d.rowsToDelete()), append(bad, badElems...)
 	})
 }
 
@@ -109,11 +109,11 @@ func (p *Plane) Shrink(ctx context.Context, want *plan.State) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	d := p.differ(want)
+	d := p.newDiffer(want)
 	d.shrinking = true
-	return p.sync(ctx, d, func(d *differ) ([]change, []refusal) {
-		d.puts() // to know what is wanted; Grow has said what is wrong with it
-		return d.dels(), nil
+	return p.syncRows(ctx, d, func(d *differ) ([]change, []refusal) {
+		d.rowsToPut() // to know what is wanted; Grow has said what is wrong with it
+		return d.rowsToDelete(), nil
 	})
 }
 
@@ -121,7 +121,7 @@ func (p *Plane) Shrink(ctx context.Context, want *plan.State) error {
 func (p *Plane) Ours(ctx context.Context, table string) ([]plan.RowID, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s, err := p.connect(ctx)
+	s, err := p.currentSession(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +140,7 @@ func (p *Plane) Ours(ctx context.Context, table string) ([]plan.RowID, error) {
 func (p *Plane) Elements(ctx context.Context) ([]plan.SetElem, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s, err := p.connect(ctx)
+	s, err := p.currentSession(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -156,44 +156,46 @@ func (p *Plane) Forget() {
 	if s := p.session; s != nil {
 		p.session = nil
 		s.dropped.Store(true)
-		s.conn.close()
+		s.conn.closeConn()
 	}
 }
 
 // Close ends the connection. The plane can still be used, and then connects again.
 func (p *Plane) Close() { p.Forget() }
 
-func (p *Plane) differ(want *plan.State) differ {
+func (p *Plane) newDiffer(want *plan.State) differ {
 	if p.db == dbSouth {
 		return differ{rows: want.SB, state: want}
 	}
 	return differ{rows: want.NB, elems: want.SetElems, state: want}
 }
 
-func (p *Plane) sync(ctx context.Context, d differ, parts func(*differ) ([]change, []refusal)) error {
-	s, err := p.connect(ctx)
+func (p *Plane) syncRows(ctx context.Context, d differ, parts func(*differ) ([]change, []refusal)) error {
+	s, err := p.currentSession(ctx)
 	if err != nil {
 		return err
 	}
-	if p.awaits() && p.confirm.age() < p.hold {
+	if p.awaitsConfirm() && p.confirm.sinceLast() < p.hold {
 		return plane.ErrUnconfirmed
 	}
-	cs, bad := s.diff(d, parts)
-	more, err := p.apply(ctx, s, cs)
+	cs, bad := s.diffRows(d, parts)
+	more, err := p.applyChanges(ctx, s, cs)
 	bad = append(bad, more...)
-	s.settle(d, err != nil || len(bad) > 0)
+	s.settleDiff(d, err != nil || len(bad) > 0)
 	if err != nil {
 		return err
 	}
-	if p.awaits() {
-		return errors.Join(p.refusals(bad), plane.ErrUnconfirmed)
+	if p.awaitsConfirm() {
+		return errors.Join(p.refusalErrors(bad), plane.ErrUnconfirmed)
 	}
-	return p.refusals(bad)
+	return p.refusalErrors(bad)
 }
 
-func (p *Plane) awaits() bool { return p.db == dbNorth && p.hold > 0 && p.confirm.await() }
+func (p *Plane) awaitsConfirm() bool {
+	return p.db == dbNorth && p.hold > 0 && p.confirm.awaitsConfirm()
+}
 
-func (p *Plane) refusals(bad []refusal) error {
+func (p *Plane) refusalErrors(bad []refusal) error {
 	var errs []error
 	for _, b := range bad {
 		errs = append(errs, &plane.Refused{Plane: p.name, Owner: b.owner, Row: b.String(), Err: b.err})
@@ -201,25 +203,25 @@ func (p *Plane) refusals(bad []refusal) error {
 	return errors.Join(errs...)
 }
 
-// connect returns the session, a new one if there was no session or the connection was lost.
-func (p *Plane) connect(ctx context.Context) (*session, error) {
-	if p.session != nil && p.session.alive() {
+// currentSession returns the session, a new one if there was no session or the connection was lost.
+func (p *Plane) currentSession(ctx context.Context) (*session, error) {
+	if p.session != nil && p.session.isAlive() {
 		return p.session, nil
 	}
-	s, err := open(ctx, p.endpoint, p.db, p.log, p.onChange, p.confirm.see)
+	s, err := openSession(ctx, p.endpoint, p.db, p.log, p.onChange, p.confirm.seeNumber)
 	if err != nil {
 		return nil, err
 	}
 	if p.db == dbNorth {
 		if err := s.ensureGlobal(ctx); err != nil {
-			s.conn.close()
+			s.conn.closeConn()
 			return nil, err
 		}
-		p.confirm.load(s.global("nb_cfg"), s.global("hv_cfg"))
+		p.confirm.loadCounters(s.globalNumber("nb_cfg"), s.globalNumber("hv_cfg"))
 	}
 	p.session = s
 	go func() {
-		<-s.conn.done()
+		<-s.conn.whenClosed()
 		if !s.dropped.Load() {
 			p.onChange()
 		}
@@ -227,4 +229,4 @@ func (p *Plane) connect(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
-func (p *Plane) onChange() { signal(p.changed) }
+func (p *Plane) onChange() { signalOnce(p.changed) }

@@ -183,13 +183,13 @@ func pending(t *testing.T, p *Plane, s *plan.State) []change {
 	t.Helper()
 	fresh := NewNB(p.endpoint, Options{Log: quiet()})
 	defer fresh.Close()
-	sess, err := fresh.connect(t.Context())
+	sess, err := fresh.currentSession(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	cs, bad := sess.diff(fresh.differ(s), func(d *differ) ([]change, []refusal) {
-		cs, bad := d.puts()
-		return append(append(cs, d.elemChanges()...), d.dels()...), bad
+	cs, bad := sess.diffRows(fresh.newDiffer(s), func(d *differ) ([]change, []refusal) {
+		cs, bad := d.rowsToPut()
+		return append(append(cs, d.elemChanges()...), d.rowsToDelete()...), bad
 	})
 	if len(bad) > 0 {
 		t.Fatal(bad)

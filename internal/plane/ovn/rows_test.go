@@ -177,7 +177,7 @@ func newRouters(t testing.TB, n int) *routers {
 		t.Fatal(err)
 	}
 	s := &session{m: newMirror(newSchema(db)), applied: map[plan.RowID]*wanted{}, changed: func() {}}
-	s.follow(dbNorth)
+	s.followTables(dbNorth)
 	r := &routers{t: t, session: s, state: plan.New(), one: routerRow("0", false)}
 	r.state.Replace(plan.Owner{Feature: "one"}, &plan.Rows{}, r.one)
 	for i := range n {
@@ -203,7 +203,7 @@ func routerRow(name string, enabled bool) *plan.Rows {
 // notice is what the monitor tells.
 func (r *routers) notice(uuid, news string) {
 	u := tableUpdates{"Logical_Router": {uuid: json.RawMessage(news)}}
-	if err := r.session.m.update(u); err != nil {
+	if err := r.session.m.applyUpdate(u); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -211,16 +211,16 @@ func (r *routers) notice(uuid, news string) {
 // pass is one Grow: it must find so many changes, which carryOut tells.
 func (r *routers) pass(want int, carryOut func()) {
 	d := differ{rows: r.state.NB, elems: r.state.SetElems, state: r.state}
-	cs, bad := r.session.diff(d, func(d *differ) ([]change, []refusal) {
-		cs, bad := d.puts()
+	cs, bad := r.session.diffRows(d, func(d *differ) ([]change, []refusal) {
+		cs, bad := d.rowsToPut()
 		r.found = d.found
-		return append(cs, d.dels()...), bad
+		return append(cs, d.rowsToDelete()...), bad
 	})
 	if len(cs) != want || len(bad) > 0 {
 		r.t.Fatalf("%d changes, want %d; refused: %v", len(cs), want, bad)
 	}
 	carryOut()
-	r.session.settle(d, false)
+	r.session.settleDiff(d, false)
 }
 
 // change has one row changed to and fro: what it has not, a row may have as it likes.

@@ -73,8 +73,8 @@ func (t *table) findChildren() {
 	}
 }
 
-// indexed are the tables without external_ids.
-func indexed(name string) []string {
+// indexedTables are the tables without external_ids.
+func indexedTables(name string) []string {
 	switch name {
 	case tableGroup:
 		return []string{"name"}
@@ -86,8 +86,9 @@ func indexed(name string) []string {
 	return nil
 }
 
-// rank: sets before the rules that name them, groups before the switches and routers that refer to them, children last.
-func rank(name string, root bool) int {
+// tableRank: sets before the rules that name them, groups before the switches and routers that refer to them, children
+// last.
+func tableRank(name string, root bool) int {
 	switch {
 	case name == "Load_Balancer":
 		return 1
@@ -105,7 +106,7 @@ func newSchema(db ovsdb.DatabaseSchema) schema {
 	s := schema{}
 	for name, ts := range db.Tables {
 		t := &table{name: name, cols: map[string]*column{}, children: map[string]*column{}, root: ts.IsRoot,
-			index: indexed(name), rank: rank(name, ts.IsRoot)}
+			index: indexedTables(name), rank: tableRank(name, ts.IsRoot)}
 		for c, cs := range ts.Columns {
 			t.cols[c] = newColumn(c, cs)
 		}
@@ -129,9 +130,9 @@ func newColumn(name string, cs *ovsdb.ColumnSchema) *column {
 	return c
 }
 
-// key is the identity of a wanted row in the database: RowID itself, or the values of the index where there are no
+// rowKey is the identity of a wanted row in the database: RowID itself, or the values of the index where there are no
 // external_ids.
-func (s schema) key(id plan.RowID, r plan.Row) plan.RowID {
+func (s schema) rowKey(id plan.RowID, r plan.Row) plan.RowID {
 	t := s[id.Table]
 	switch {
 	case id.Table == tableGlobal:
@@ -160,13 +161,13 @@ func groupName(id plan.RowID, r plan.Row) string {
 func (t *table) foundKey(cols map[string]value) plan.RowID {
 	parts := make([]string, len(t.index))
 	for i, c := range t.index {
-		parts[i] = cols[c].atom()
+		parts[i] = cols[c].scalarAtom()
 	}
 	return plan.RowID{Table: t.name, Name: strings.Join(parts, " ")}
 }
 
-// monitored are the columns that the local copy holds, by table.
-func (s schema) monitored(southbound bool) map[string]ovsdb.MonitorRequest {
+// monitorRequests are the columns that the local copy holds, by table.
+func (s schema) monitorRequests(southbound bool) map[string]ovsdb.MonitorRequest {
 	m := map[string]ovsdb.MonitorRequest{}
 	for name, t := range s {
 		// The Southbound is large and belongs to ovn-northd; we need nothing else of it.

@@ -33,32 +33,32 @@ type session struct {
 	shrunk  plan.Follower[plan.RowID]
 }
 
-// open connects and reads the database.
-func open(ctx context.Context, endpoint, db string, log *slog.Logger, changed func(), seen func(int64)) (*session,
-	error) {
+// openSession connects and reads the database.
+func openSession(ctx context.Context, endpoint, db string, log *slog.Logger, changed func(),
+	seen func(int64)) (*session, error) {
 	s := &session{log: log, changed: changed, seen: seen, applied: map[plan.RowID]*wanted{}}
-	s.follow(db)
+	s.followTables(db)
 	s.mu.Lock() // notifications wait until the first copy is in place
 	defer s.mu.Unlock()
 	var err error
-	if s.conn, err = dial(ctx, endpoint, db, s.onUpdate); err != nil {
+	if s.conn, err = dialServer(ctx, endpoint, db, s.onUpdate); err != nil {
 		return nil, err
 	}
 	s.m = newMirror(s.conn.schema)
-	u, err := s.conn.monitor(ctx, s.conn.schema.monitored(db == dbSouth))
+	u, err := s.conn.monitorTables(ctx, s.conn.schema.monitorRequests(db == dbSouth))
 	if err == nil {
-		err = s.m.update(u)
+		err = s.m.applyUpdate(u)
 	}
 	if err != nil {
-		s.conn.close()
+		s.conn.closeConn()
 		return nil, err
 	}
 	s.clearTouched()
 	return s, nil
 }
 
-// follow begins to follow a database's tables of plans.
-func (s *session) follow(db string) {
+// followTables begins to follow a database's tables of plans.
+func (s *session) followTables(db string) {
 	table := plan.InNB
 	if db == dbSouth {
 		table = plan.InSB
@@ -67,7 +67,7 @@ func (s *session) follow(db string) {
 	s.elems = plan.Follow[plan.SetElem](plan.InSetElems)
 }
 
-func (s *session) alive() bool { return s.conn.alive() }
+func (s *session) isAlive() bool { return s.conn.isAlive() }
 
 // ensureGlobal makes the NB_Global row of a database that nobody has initialised yet.
 func (s *session) ensureGlobal(ctx context.Context) error {
@@ -75,8 +75,8 @@ func (s *session) ensureGlobal(ctx context.Context) error {
 		return nil
 	}
 	row := ovsdb.Row{"ipsec": false} // libovsdb leaves an empty row out of the message
-	_, err := s.conn.transact(ctx, []ovsdb.Operation{{Op: ovsdb.OperationInsert, Table: tableGlobal, Row: row}})
-	if err != nil && s.alive() && s.hasGlobal() {
+	_, err := s.conn.runTransaction(ctx, []ovsdb.Operation{{Op: ovsdb.OperationInsert, Table: tableGlobal, Row: row}})
+	if err != nil && s.isAlive() && s.hasGlobal() {
 		return nil // ovn-northd was quicker
 	}
 	if err != nil {
@@ -94,25 +94,25 @@ func (s *session) hasGlobal() bool {
 // onUpdate runs in the connection's read loop: it must not wait for anything but the lock, which nobody holds for long.
 func (s *session) onUpdate(u tableUpdates) {
 	s.mu.Lock()
-	err := s.m.update(u)
-	again := err == nil && !s.writing && s.strayed()
+	err := s.m.applyUpdate(u)
+	again := err == nil && !s.writing && s.hasStrayed()
 	s.mu.Unlock()
 	if err != nil {
 		s.log.Error("lost track of the database, reading it anew", "db", s.conn.db, "err", err)
-		s.conn.close()
+		s.conn.closeConn()
 		return
 	}
 	if again {
 		s.changed()
 	}
 	if u[tableGlobal] != nil {
-		s.seen(s.global("hv_cfg"))
+		s.seen(s.globalNumber("hv_cfg"))
 	}
 }
 
-// strayed looks at the rows that have changed, forgets those that are no longer as they were applied, and says whether
-// there are any.
-func (s *session) strayed() bool {
+// hasStrayed looks at the rows that have changed, forgets those that are no longer as they were applied, and says
+// whether there are any.
+func (s *session) hasStrayed() bool {
 	if len(s.m.touchedElems) > 0 {
 		s.elems.Forget()
 	}
@@ -123,7 +123,7 @@ func (s *session) strayed() bool {
 			stray = stray || s.m.ours[key] != nil && key.Table != tableGlobal
 			continue
 		}
-		if held, err := s.m.holds(w); !held || err != nil {
+		if held, err := s.m.holdsRow(w); !held || err != nil {
 			delete(s.applied, key)
 			stray = true
 		}
@@ -141,24 +141,24 @@ func (s *session) clearTouched() {
 	clear(s.m.touchedElems)
 }
 
-// global reads a number of NB_Global.
-func (s *session) global(name string) int64 {
+// globalNumber reads a number of NB_Global.
+func (s *session) globalNumber(name string) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.m.ours[plan.RowID{Table: tableGlobal}]
 	if r == nil {
 		return 0
 	}
-	n, _ := strconv.ParseInt(r.col(name).atom(), 10, 64)
+	n, _ := strconv.ParseInt(r.valueOf(name).scalarAtom(), 10, 64)
 	return n
 }
 
-// diff lists what parts of the work pick, and the rows that can be refused at once.
-func (s *session) diff(d differ, parts func(*differ) ([]change, []refusal)) ([]change, []refusal) {
+// diffRows lists what parts of the work pick, and the rows that can be refused at once.
+func (s *session) diffRows(d differ, parts func(*differ) ([]change, []refusal)) ([]change, []refusal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	d.m, d.applied = s.m, s.applied
-	d.follow(s.follower(d).Take(d.state))
+	d.followChanges(s.followerOf(d).Take(d.state))
 	if d.elems != nil {
 		d.changedElems = s.elems.Take(d.state)
 	}
@@ -175,17 +175,17 @@ func (s *session) diff(d differ, parts func(*differ) ([]change, []refusal)) ([]c
 	return cs, bad
 }
 
-// follower is of the rows that d compares.
-func (s *session) follower(d differ) *plan.Follower[plan.RowID] {
+// followerOf is of the rows that d compares.
+func (s *session) followerOf(d differ) *plan.Follower[plan.RowID] {
 	if d.shrinking {
 		return &s.shrunk
 	}
 	return &s.grown
 }
 
-// settle ends what diff began. It looks at every row that was written or changed in between: those that are now as
+// settleDiff ends what diff began. It looks at every row that was written or changed in between: those that are now as
 // wanted are noted; if one is not, though none was refused, somebody else was at it at the same time.
-func (s *session) settle(d differ, failed bool) {
+func (s *session) settleDiff(d differ, failed bool) {
 	s.mu.Lock()
 	for key, w := range s.pending {
 		s.applied[key] = w
@@ -198,9 +198,9 @@ func (s *session) settle(d differ, failed bool) {
 		stray = stray || want != have
 	}
 	clear(s.m.touchedElems)
-	stray = s.strayed() || stray
+	stray = s.hasStrayed() || stray
 	if !stray && !failed {
-		s.done(d)
+		s.markApplied(d)
 	}
 	s.writing, s.pending = false, nil
 	s.mu.Unlock()
@@ -209,9 +209,9 @@ func (s *session) settle(d differ, failed bool) {
 	}
 }
 
-// done notes that the database holds what d compared.
-func (s *session) done(d differ) {
-	s.follower(d).Done(d.state)
+// markApplied notes that the database holds what d compared.
+func (s *session) markApplied(d differ) {
+	s.followerOf(d).Done(d.state)
 	if d.elems != nil {
 		s.elems.Done(d.state)
 	}

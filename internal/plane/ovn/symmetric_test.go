@@ -21,7 +21,7 @@ func TestSymmetric(t *testing.T) {
 			}
 		}
 		slices.Sort(want)
-		if have := symmetric(a, b); !slices.Equal(have, want) {
+		if have := symmetricDiff(a, b); !slices.Equal(have, want) {
 			t.Errorf("of %v and %v: %v, want %v", a, b, have, want)
 		}
 	})
@@ -36,6 +36,6 @@ func BenchmarkSymmetric(b *testing.B) {
 	slices.Sort(set)
 	b.ReportAllocs()
 	for b.Loop() {
-		symmetric(set, []string{"10.2.60.200"})
+		symmetricDiff(set, []string{"10.2.60.200"})
 	}
 }

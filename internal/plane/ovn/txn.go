@@ -31,9 +31,9 @@ type edit struct {
 	add, del []string
 }
 
-// build makes one transaction of cs. Changes that cannot be expressed, since what they refer to is not there, are
-// refused beforehand, and with them whatever refers to those.
-func build(m *mirror, cs []change) (*txn, []refusal) {
+// buildTransaction makes one transaction of cs. Changes that cannot be expressed, since what they refer to is not
+// there, are refused beforehand, and with them whatever refers to those.
+func buildTransaction(m *mirror, cs []change) (*txn, []refusal) {
 	t := &txn{m: m, names: map[plan.RowID]string{}, insert: map[plan.RowID]int{}, edits: map[cell]*edit{}}
 	vals, bad := t.resolveAll(cs)
 	for i := range cs {
@@ -48,17 +48,18 @@ func build(m *mirror, cs []change) (*txn, []refusal) {
 	for i := range cs {
 		if c := &cs[i]; c.del && c.row != nil && c.row.table.root {
 			gone[c.row] = true
-			t.op(i, ovsdb.Operation{Op: ovsdb.OperationDelete, Table: c.row.table.name, Where: whereUUID(c.row.uuid)})
+			t.addOp(i, ovsdb.Operation{Op: ovsdb.OperationDelete, Table: c.row.table.name,
+				Where: whereUUID(c.row.uuid)})
 		}
 	}
 	for i := range cs {
 		switch c := &cs[i]; {
 		case c.w != nil && vals[i] != nil:
-			t.place(c, gone)
+			t.placeInParent(c, gone)
 		case c.w == nil && c.row != nil && !c.row.table.root:
-			t.detach(c.row, gone)
+			t.detachFromParents(c.row, gone)
 		case c.w == nil && c.row == nil:
-			if err := t.element(c); err != nil {
+			if err := t.addElementOp(c); err != nil {
 				bad = append(bad, refusal{*c, err})
 			}
 		}
@@ -102,39 +103,39 @@ func (t *txn) resolveAll(cs []change) ([]map[string]value, []refusal) {
 
 func (t *txn) resolveRow(c *change) (map[string]value, error) {
 	if p := c.w.row.Parent; p != (plan.RowID{}) {
-		if _, err := t.resolve(c.w.keyOf(p)); err != nil {
+		if _, err := t.resolveKey(c.w.keyOf(p)); err != nil {
 			return nil, fmt.Errorf("parent: %w", err)
 		}
 	}
-	return c.w.values(t.m.schema[c.w.id.Table], t.resolve)
+	return c.w.columnValues(t.m.schema[c.w.id.Table], t.resolveKey)
 }
 
-func (t *txn) resolve(key plan.RowID) (string, error) {
+func (t *txn) resolveKey(key plan.RowID) (string, error) {
 	if n, ok := t.names[key]; ok {
 		return n, nil
 	}
-	return t.m.uuid(key)
+	return t.m.uuidOf(key)
 }
 
-func (t *txn) op(by int, op ovsdb.Operation) {
+func (t *txn) addOp(by int, op ovsdb.Operation) {
 	t.ops, t.by = append(t.ops, op), append(t.by, by)
 }
 
 func (t *txn) insertRow(i int, c *change, vals map[string]value) {
 	tab := t.m.schema[c.w.id.Table]
 	t.insert[c.w.key] = len(t.ops)
-	t.op(i, ovsdb.Operation{Op: ovsdb.OperationInsert, Table: tab.name, Row: wireRow(tab, vals),
+	t.addOp(i, ovsdb.Operation{Op: ovsdb.OperationInsert, Table: tab.name, Row: wireRow(tab, vals),
 		UUIDName: t.names[c.w.key]})
 }
 
 func (t *txn) updateRow(i int, c *change, vals map[string]value) {
-	diff := missing(c.row, vals)
+	diff := missingColumns(c.row, vals)
 	tab := c.row.table
 	if tab.name == tableGlobal {
 		diff = t.mergeMaps(i, c.row, diff)
 	}
 	if len(diff) > 0 {
-		t.op(i, ovsdb.Operation{Op: ovsdb.OperationUpdate, Table: tab.name, Row: wireRow(tab, diff),
+		t.addOp(i, ovsdb.Operation{Op: ovsdb.OperationUpdate, Table: tab.name, Row: wireRow(tab, diff),
 			Where: whereUUID(c.row.uuid)})
 	}
 }
@@ -153,7 +154,7 @@ func (t *txn) mergeMaps(i int, r *row, diff map[string]value) map[string]value {
 		for k := range v.kv {
 			keys.GoSet = append(keys.GoSet, atomToWire(c.key, k))
 		}
-		t.op(i, ovsdb.Operation{Op: ovsdb.OperationMutate, Table: r.table.name, Where: whereUUID(r.uuid),
+		t.addOp(i, ovsdb.Operation{Op: ovsdb.OperationMutate, Table: r.table.name, Where: whereUUID(r.uuid),
 			Mutations: []ovsdb.Mutation{
 				{Column: name, Mutator: ovsdb.MutateOperationDelete, Value: keys},
 				{Column: name, Mutator: ovsdb.MutateOperationInsert, Value: c.toWire(v)},
@@ -162,15 +163,15 @@ func (t *txn) mergeMaps(i int, r *row, diff map[string]value) map[string]value {
 	return rest
 }
 
-// place puts a row into its parent's column, and takes it out of former parents'.
-func (t *txn) place(c *change, gone map[*row]bool) {
+// placeInParent puts a row into its parent's column, and takes it out of former parents'.
+func (t *txn) placeInParent(c *change, gone map[*row]bool) {
 	child := t.names[c.w.key]
 	if c.row != nil {
 		if t.m.inPlace(c.w, c.row) {
 			return
 		}
 		child = c.row.uuid
-		t.detach(c.row, gone)
+		t.detachFromParents(c.row, gone)
 	}
 	if c.w.row.Parent == (plan.RowID{}) {
 		return
@@ -182,35 +183,35 @@ func (t *txn) place(c *change, gone map[*row]bool) {
 		addToSet(t.ops[i].Row, col, child)
 		return
 	}
-	e := t.edit(cell{parentKey.Table, t.m.ours[parentKey].uuid, col.name}, col)
+	e := t.editOf(cell{parentKey.Table, t.m.ours[parentKey].uuid, col.name}, col)
 	e.add = append(e.add, child)
 	e.del = slices.DeleteFunc(e.del, func(u string) bool { return u == child })
 }
 
-// detach takes r out of every parent, but for parents that go anyway. The server removes a row that is not root when
-// nobody refers to it any more.
-func (t *txn) detach(r *row, gone map[*row]bool) {
+// detachFromParents takes r out of every parent, but for parents that go anyway. The server removes a row that is not
+// root when nobody refers to it any more.
+func (t *txn) detachFromParents(r *row, gone map[*row]bool) {
 	for _, e := range t.m.edges[r.uuid] {
-		if gone[e.from] || !e.member(r) {
+		if gone[e.from] || !e.isMembership(r) {
 			continue
 		}
-		x := t.edit(cell{e.from.table.name, e.from.uuid, e.col.name}, e.col)
+		x := t.editOf(cell{e.from.table.name, e.from.uuid, e.col.name}, e.col)
 		x.del = append(x.del, r.uuid)
 	}
 }
 
-func (t *txn) element(c *change) error {
+func (t *txn) addElementOp(c *change) error {
 	key := plan.RowID{Table: tableAddressSet, Name: c.elem.Set}
 	col := t.m.schema[tableAddressSet].cols[colAddresses]
 	if i, ok := t.insert[key]; ok {
 		addToSet(t.ops[i].Row, col, c.elem.Addr)
 		return nil
 	}
-	uuid, err := t.m.uuid(key)
+	uuid, err := t.m.uuidOf(key)
 	if err != nil {
 		return err
 	}
-	e := t.edit(cell{tableAddressSet, uuid, colAddresses}, col)
+	e := t.editOf(cell{tableAddressSet, uuid, colAddresses}, col)
 	if c.del {
 		e.del = append(e.del, c.elem.Addr)
 	} else {
@@ -219,7 +220,7 @@ func (t *txn) element(c *change) error {
 	return nil
 }
 
-func (t *txn) edit(at cell, col *column) *edit {
+func (t *txn) editOf(at cell, col *column) *edit {
 	e := t.edits[at]
 	if e == nil {
 		e = &edit{col: col}
@@ -242,7 +243,7 @@ func (t *txn) flushEdits() {
 				Value: e.col.setToWire(e.add)})
 		}
 		if ms != nil {
-			t.op(-1, ovsdb.Operation{Op: ovsdb.OperationMutate, Table: at.table, Where: whereUUID(at.uuid),
+			t.addOp(-1, ovsdb.Operation{Op: ovsdb.OperationMutate, Table: at.table, Where: whereUUID(at.uuid),
 				Mutations: ms})
 		}
 	}
@@ -256,9 +257,10 @@ func (t *txn) countUp() error {
 		return errors.New("the Northbound has no row NB_Global any more; it will be made anew")
 	}
 	where := whereUUID(global.uuid)
-	t.op(-1, ovsdb.Operation{Op: ovsdb.OperationMutate, Table: tableGlobal, Where: where,
+	t.addOp(-1, ovsdb.Operation{Op: ovsdb.OperationMutate, Table: tableGlobal, Where: where,
 		Mutations: []ovsdb.Mutation{{Column: "nb_cfg", Mutator: ovsdb.MutateOperationAdd, Value: 1}}})
-	t.op(-1, ovsdb.Operation{Op: ovsdb.OperationSelect, Table: tableGlobal, Where: where, Columns: []string{"nb_cfg"}})
+	t.addOp(-1, ovsdb.Operation{Op: ovsdb.OperationSelect, Table: tableGlobal, Where: where,
+		Columns: []string{"nb_cfg"}})
 	return nil
 }
 

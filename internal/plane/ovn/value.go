@@ -17,24 +17,24 @@ type value struct {
 	kv  map[string]string
 }
 
-func (v value) equal(o value) bool { return slices.Equal(v.set, o.set) && maps.Equal(v.kv, o.kv) }
+func (v value) equalValue(o value) bool { return slices.Equal(v.set, o.set) && maps.Equal(v.kv, o.kv) }
 
-func (v value) has(atom string) bool {
+func (v value) hasAtom(atom string) bool {
 	_, ok := slices.BinarySearch(v.set, atom)
 	return ok
 }
 
-// atom is a scalar's content; "" for an empty set.
-func (v value) atom() string {
+// scalarAtom is a scalar's content; "" for an empty set.
+func (v value) scalarAtom() string {
 	if len(v.set) == 0 {
 		return ""
 	}
 	return v.set[0]
 }
 
-// patch applies the change that an update2 notification carries (ovsdb-server(7) 4.1.14): the symmetric difference of
-// sets and maps, the new value of what holds one atom at most.
-func (v value) patch(c *column, diff value) value {
+// applyDiff applies the change that an update2 notification carries (ovsdb-server(7) 4.1.14): the symmetric difference
+// of sets and maps, the new value of what holds one atom at most.
+func (v value) applyDiff(c *column, diff value) value {
 	switch {
 	case c.isMap():
 		kv := maps.Clone(v.kv)
@@ -52,12 +52,12 @@ func (v value) patch(c *column, diff value) value {
 	case c.max == 1:
 		return diff
 	}
-	return value{set: symmetric(v.set, diff.set)}
+	return value{set: symmetricDiff(v.set, diff.set)}
 }
 
-// symmetric returns the symmetric difference of two sorted sets. It compares few elements if b is small: an update of
-// a large set often brings one.
-func symmetric(a, b []string) []string {
+// symmetricDiff returns the symmetric difference of two sorted sets. It compares few elements if b is small: an update
+// of a large set often brings one.
+func symmetricDiff(a, b []string) []string {
 	out := make([]string, 0, len(a)+len(b))
 	for _, x := range b {
 		i, is := slices.BinarySearch(a, x)
@@ -288,8 +288,8 @@ func (c *column) checkCount(n int) error {
 	return nil
 }
 
-// zero is what a column holds that an update2 notification leaves out of a new row.
-func (c *column) zero() value {
+// zeroValue is what a column holds that an update2 notification leaves out of a new row.
+func (c *column) zeroValue() value {
 	if c.isMap() || c.min == 0 {
 		return value{}
 	}

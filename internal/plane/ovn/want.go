@@ -18,10 +18,10 @@ type wanted struct {
 }
 
 func newWanted(s schema, rows plan.Table[plan.RowID, plan.Row], id plan.RowID, r plan.Row) *wanted {
-	w := &wanted{id: id, key: s.key(id, r), row: r}
-	for _, ref := range w.refs() {
+	w := &wanted{id: id, key: s.rowKey(id, r), row: r}
+	for _, ref := range w.referredRows() {
 		target, ok := rows.Get(ref)
-		if k := s.key(ref, target); ok && k != ref {
+		if k := s.rowKey(ref, target); ok && k != ref {
 			if w.keys == nil {
 				w.keys = map[plan.RowID]plan.RowID{}
 			}
@@ -31,7 +31,7 @@ func newWanted(s schema, rows plan.Table[plan.RowID, plan.Row], id plan.RowID, r
 	return w
 }
 
-func (w *wanted) refs() []plan.RowID {
+func (w *wanted) referredRows() []plan.RowID {
 	var refs []plan.RowID
 	if w.row.Parent != (plan.RowID{}) {
 		refs = append(refs, w.row.Parent)
@@ -54,14 +54,14 @@ func (w *wanted) keyOf(ref plan.RowID) plan.RowID {
 	return ref
 }
 
-// same says, without a look into the columns, that w is the row r: rows that change are replaced, never edited.
-func (w *wanted) same(id plan.RowID, r plan.Row) bool {
+// isSameRow says, without a look into the columns, that w is the row r: rows that change are replaced, never edited.
+func (w *wanted) isSameRow(id plan.RowID, r plan.Row) bool {
 	return w.id == id && w.keys == nil && w.row.Parent == r.Parent &&
 		reflect.ValueOf(w.row.Cols).Pointer() == reflect.ValueOf(r.Cols).Pointer()
 }
 
-// check says why no database would take the row.
-func (w *wanted) check(s schema) error {
+// checkAgainst says why no database would take the row.
+func (w *wanted) checkAgainst(s schema) error {
 	t := s[w.id.Table]
 	if t == nil {
 		return fmt.Errorf("the database has no table %s", w.id.Table)
@@ -82,8 +82,8 @@ func (w *wanted) check(s schema) error {
 	return nil
 }
 
-// values are the columns that w wants, in the database's form.
-func (w *wanted) values(t *table, resolve func(plan.RowID) (string, error)) (map[string]value, error) {
+// columnValues are the columns that w wants, in the database's form.
+func (w *wanted) columnValues(t *table, resolve func(plan.RowID) (string, error)) (map[string]value, error) {
 	vals := make(map[string]value, len(w.row.Cols)+2)
 	for name, v := range w.row.Cols {
 		c := t.cols[name]
@@ -121,12 +121,12 @@ func (w *wanted) addIdentity(t *table, vals map[string]value) {
 	}
 }
 
-// missing are the columns in which r differs from vals.
-func missing(r *row, vals map[string]value) map[string]value {
+// missingColumns are the columns in which r differs from vals.
+func missingColumns(r *row, vals map[string]value) map[string]value {
 	var m map[string]value
 	for name, v := range vals {
-		have := r.col(name)
-		if have.equal(v) || r.table.name == tableGlobal && v.kv != nil && includes(have.kv, v.kv) {
+		have := r.valueOf(name)
+		if have.equalValue(v) || r.table.name == tableGlobal && v.kv != nil && includesPairs(have.kv, v.kv) {
 			continue
 		}
 		if m == nil {
@@ -137,7 +137,7 @@ func missing(r *row, vals map[string]value) map[string]value {
 	return m
 }
 
-func includes(have, want map[string]string) bool {
+func includesPairs(have, want map[string]string) bool {
 	for k, v := range want {
 		if h, ok := have[k]; !ok || h != v {
 			return false
@@ -146,22 +146,22 @@ func includes(have, want map[string]string) bool {
 	return true
 }
 
-// uuid is the resolver of rows that are there.
-func (m *mirror) uuid(key plan.RowID) (string, error) {
+// uuidOf is the resolver of rows that are there.
+func (m *mirror) uuidOf(key plan.RowID) (string, error) {
 	if r := m.ours[key]; r != nil {
 		return r.uuid, nil
 	}
 	return "", fmt.Errorf("there is no row %s", key)
 }
 
-// holds says whether the database has w just so.
-func (m *mirror) holds(w *wanted) (bool, error) {
+// holdsRow says whether the database has w just so.
+func (m *mirror) holdsRow(w *wanted) (bool, error) {
 	r := m.ours[w.key]
 	if r == nil {
 		return false, nil
 	}
-	vals, err := w.values(r.table, func(key plan.RowID) (string, error) {
-		u, err := m.uuid(key)
+	vals, err := w.columnValues(r.table, func(key plan.RowID) (string, error) {
+		u, err := m.uuidOf(key)
 		if err != nil {
 			return "?", nil // to come: differs from whatever is there
 		}
@@ -170,12 +170,13 @@ func (m *mirror) holds(w *wanted) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return missing(r, vals) == nil && m.inPlace(w, r), nil
+	return missingColumns(r, vals) == nil && m.inPlace(w, r), nil
 }
 
-// member says whether e puts r into a parent: a row that is not root is where it is referred to, and a load balancer in
-// the group of ours that lists it. Other references are columns in their own right (Logical_Switch.load_balancer).
-func (e edge) member(r *row) bool {
+// isMembership says whether e puts r into a parent: a row that is not root is where it is referred to, and a load
+// balancer in the group of ours that lists it. Other references are columns in their own right
+// (Logical_Switch.load_balancer).
+func (e edge) isMembership(r *row) bool {
 	if e.from.table.children[r.table.name] != e.col {
 		return false
 	}
@@ -195,7 +196,7 @@ func (m *mirror) inPlace(w *wanted, r *row) bool {
 		switch {
 		case e.from == parent && e.from.table.children[r.table.name] == e.col:
 			found = true
-		case e.member(r):
+		case e.isMembership(r):
 			return false
 		}
 	}

@@ -21,7 +21,7 @@ type Bridge struct {
 func (d *DB) EnsureBridge(ctx context.Context, b Bridge) error {
 	d.writes.Lock()
 	defer d.writes.Unlock()
-	t, err := d.topology(ctx)
+	t, err := d.readTopology(ctx)
 	if err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func (d *DB) EnsureBridge(ctx context.Context, b Bridge) error {
 	}
 	want := have
 	want.OtherConfig = maps.Clone(have.OtherConfig)
-	b.apply(&want)
+	b.applyTo(&want)
 	if want.DatapathType == have.DatapathType && equalPtr(want.FailMode, have.FailMode) &&
 		maps.Equal(want.OtherConfig, have.OtherConfig) {
 		return nil
@@ -40,13 +40,13 @@ func (d *DB) EnsureBridge(ctx context.Context, b Bridge) error {
 	if err != nil {
 		return fmt.Errorf("change bridge %s: %w", b.Name, err)
 	}
-	if err := d.commit(ctx, ops); err != nil {
+	if err := d.commitOps(ctx, ops); err != nil {
 		return fmt.Errorf("change bridge %s: %w", b.Name, err)
 	}
-	return d.settle(ctx)
+	return d.waitForSwitchd(ctx)
 }
 
-func (b Bridge) apply(row *bridge) {
+func (b Bridge) applyTo(row *bridge) {
 	if b.DatapathType != "" {
 		row.DatapathType = b.DatapathType
 	}
@@ -62,15 +62,15 @@ func (b Bridge) apply(row *bridge) {
 }
 
 func (d *DB) createBridge(ctx context.Context, b Bridge) error {
-	root, err := d.root(ctx)
+	root, err := d.rootRow(ctx)
 	if err != nil {
 		return err
 	}
 	i := &iface{UUID: "iface", Name: b.Name, Type: "internal"}
 	p := &port{UUID: "port", Name: b.Name, Interfaces: []string{i.UUID}}
 	row := &bridge{UUID: "bridge", Name: b.Name, Ports: []string{p.UUID}}
-	b.apply(row)
-	ops, err := d.create(i, p, row)
+	b.applyTo(row)
+	ops, err := d.createRows(i, p, row)
 	if err != nil {
 		return fmt.Errorf("create bridge %s: %w", b.Name, err)
 	}
@@ -79,10 +79,10 @@ func (d *DB) createBridge(ctx context.Context, b Bridge) error {
 	if err != nil {
 		return fmt.Errorf("create bridge %s: %w", b.Name, err)
 	}
-	if err := d.commit(ctx, append(ops, link...)); err != nil {
+	if err := d.commitOps(ctx, append(ops, link...)); err != nil {
 		return fmt.Errorf("create bridge %s: %w", b.Name, err)
 	}
-	return d.settle(ctx)
+	return d.waitForSwitchd(ctx)
 }
 
 func equalPtr[T comparable](a, b *T) bool {

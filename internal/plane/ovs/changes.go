@@ -9,34 +9,34 @@ import (
 	"github.com/ovn-kubernetes/libovsdb/model"
 )
 
-// watch wakes those who wait on every event, and tells Changed of those that matter.
-func (d *DB) watch() cache.EventHandler {
+// watchEvents wakes those who wait on every event, and tells Changed of those that matter.
+func (d *DB) watchEvents() cache.EventHandler {
 	row := func(_ string, row model.Model) {
-		d.signal(true)
+		d.signalChange(true)
 		if i, is := row.(*iface); is && i.ExternalIDs[nodeKey] != "" {
-			poke(d.tunnels)
+			wakeUp(d.tunnels)
 		}
 	}
 	return &cache.EventHandlerFuncs{AddFunc: row, DeleteFunc: row,
 		UpdateFunc: func(_ string, old, now model.Model) {
-			d.signal(matters(old, now))
+			d.signalChange(mattersToPlanes(old, now))
 			if i, is := now.(*iface); is && !maps.Equal(i.BFDStatus, old.(*iface).BFDStatus) {
-				poke(d.tunnels)
+				wakeUp(d.tunnels)
 			}
 		}}
 }
 
-func poke(c chan struct{}) {
+func wakeUp(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:
 	}
 }
 
-// matters is false for what concerns no plane: the state of BFD sessions, and counters that follow our own writes:
-// ovn-controller notes the Northbound configuration's number on br-int (ovn-nb-cfg, ovn-nb-cfg-ts), and ovs-vswitchd
-// its own in cur_cfg. A loop that acted on them would never rest.
-func matters(old, now model.Model) bool {
+// mattersToPlanes is false for what concerns no plane: the state of BFD sessions, and counters that follow our own
+// writes: ovn-controller notes the Northbound configuration's number on br-int (ovn-nb-cfg, ovn-nb-cfg-ts), and
+// ovs-vswitchd its own in cur_cfg. A loop that acted on them would never rest.
+func mattersToPlanes(old, now model.Model) bool {
 	return !reflect.DeepEqual(withoutCounters(old), withoutCounters(now))
 }
 

@@ -56,7 +56,7 @@ func Connect(ctx context.Context, endpoint string, log *slog.Logger) (*DB, error
 	if err := backoff.Retry(connect, backoff.WithContext(backoff.NewConstantBackOff(reconnectEvery), ctx)); err != nil {
 		return nil, fmt.Errorf("connect to the OVS database at %s, is ovsdb-server running? %w", endpoint, err)
 	}
-	if err := d.monitor(ctx); err != nil {
+	if err := d.monitorTables(ctx); err != nil {
 		c.Close()
 		return nil, err
 	}
@@ -70,8 +70,8 @@ func (d *DB) Close() { d.client.Close() }
 // apart.
 func (d *DB) Changed() <-chan struct{} { return d.changed }
 
-func (d *DB) monitor(ctx context.Context) error {
-	d.client.Cache().AddEventHandler(d.watch())
+func (d *DB) monitorTables(ctx context.Context) error {
+	d.client.Cache().AddEventHandler(d.watchEvents())
 	o, b, p, i := &openVSwitch{}, &bridge{}, &port{}, &iface{}
 	_, err := d.client.Monitor(ctx, d.client.NewMonitor(
 		client.WithTable(o, &o.Bridges, &o.CurCfg, &o.ExternalIDs, &o.NextCfg),
@@ -85,8 +85,8 @@ func (d *DB) monitor(ctx context.Context) error {
 	return nil
 }
 
-// signal wakes those who wait; matters tells Changed as well.
-func (d *DB) signal(matters bool) {
+// signalChange wakes those who wait; matters tells Changed as well.
+func (d *DB) signalChange(matters bool) {
 	d.mu.Lock()
 	close(d.wake)
 	d.wake = make(chan struct{})
@@ -94,19 +94,19 @@ func (d *DB) signal(matters bool) {
 	if !matters {
 		return
 	}
-	poke(d.changed)
+	wakeUp(d.changed)
 }
 
-func (d *DB) next() <-chan struct{} {
+func (d *DB) nextChange() <-chan struct{} {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.wake
 }
 
-// await blocks until cond holds; cond is asked again after each change.
-func (d *DB) await(ctx context.Context, cond func() bool) error {
+// awaitCondition blocks until cond holds; cond is asked again after each change.
+func (d *DB) awaitCondition(ctx context.Context, cond func() bool) error {
 	for {
-		changed := d.next()
+		changed := d.nextChange()
 		if cond() {
 			return nil
 		}
@@ -118,8 +118,8 @@ func (d *DB) await(ctx context.Context, cond func() bool) error {
 	}
 }
 
-// commit applies ops in one transaction; the cache has them when it returns.
-func (d *DB) commit(ctx context.Context, ops []ovsdb.Operation) error {
+// commitOps applies ops in one transaction; the cache has them when it returns.
+func (d *DB) commitOps(ctx context.Context, ops []ovsdb.Operation) error {
 	if len(ops) == 0 {
 		return nil
 	}
@@ -135,8 +135,8 @@ func (d *DB) commit(ctx context.Context, ops []ovsdb.Operation) error {
 	return nil
 }
 
-// create inserts rows of several tables, which libovsdb's Create takes one table at a time.
-func (d *DB) create(rows ...model.Model) ([]ovsdb.Operation, error) {
+// createRows inserts rows of several tables, which libovsdb's Create takes one table at a time.
+func (d *DB) createRows(rows ...model.Model) ([]ovsdb.Operation, error) {
 	var ops []ovsdb.Operation
 	for _, r := range rows {
 		op, err := d.client.Create(r)
@@ -148,9 +148,9 @@ func (d *DB) create(rows ...model.Model) ([]ovsdb.Operation, error) {
 	return ops, nil
 }
 
-// settle waits until ovs-vswitchd has carried out everything committed so far.
-func (d *DB) settle(ctx context.Context) error {
-	root, err := d.root(ctx)
+// waitForSwitchd waits until ovs-vswitchd has carried out everything committed so far.
+func (d *DB) waitForSwitchd(ctx context.Context) error {
+	root, err := d.rootRow(ctx)
 	if err != nil {
 		return err
 	}
@@ -159,17 +159,17 @@ func (d *DB) settle(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("ask ovs-vswitchd to settle: %w", err)
 	}
-	if err := d.commit(ctx, ops); err != nil {
+	if err := d.commitOps(ctx, ops); err != nil {
 		return err
 	}
-	if root, err = d.root(ctx); err != nil {
+	if root, err = d.rootRow(ctx); err != nil {
 		return err
 	}
 	want := root.NextCfg
 	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
 	defer cancel()
-	err = d.await(ctx, func() bool {
-		root, err := d.root(ctx)
+	err = d.awaitCondition(ctx, func() bool {
+		root, err := d.rootRow(ctx)
 		return err == nil && root.CurCfg >= want
 	})
 	if err != nil {
@@ -178,9 +178,9 @@ func (d *DB) settle(ctx context.Context) error {
 	return nil
 }
 
-// root is the one row of Open_vSwitch.
-func (d *DB) root(ctx context.Context) (*openVSwitch, error) {
-	all, err := list[openVSwitch](ctx, d)
+// rootRow is the one row of Open_vSwitch.
+func (d *DB) rootRow(ctx context.Context) (*openVSwitch, error) {
+	all, err := listRows[openVSwitch](ctx, d)
 	if err != nil {
 		return nil, err
 	}
@@ -190,8 +190,8 @@ func (d *DB) root(ctx context.Context) (*openVSwitch, error) {
 	return &all[0], nil
 }
 
-// list is a copy of a table.
-func list[T any](ctx context.Context, d *DB) ([]T, error) {
+// listRows is a copy of a table.
+func listRows[T any](ctx context.Context, d *DB) ([]T, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	rows := []T{}

@@ -50,7 +50,7 @@ func (f *Fake) Grow(ctx context.Context, want *plan.State) error {
 	for k, v := range ids {
 		if have, is := f.ids[k]; !is || have != v {
 			f.ids[k] = v
-			f.wrote()
+			f.noteWrite()
 		}
 	}
 	for k, spec := range plan.Diff(f.ports, want.Ports, plan.Same[plan.PortSpec]).Put {
@@ -68,7 +68,7 @@ func (f *Fake) Grow(ctx context.Context, want *plan.State) error {
 			continue
 		}
 		f.ports[k] = spec
-		f.wrote()
+		f.noteWrite()
 	}
 	return errors.Join(errs...)
 }
@@ -78,17 +78,17 @@ func (f *Fake) Shrink(ctx context.Context, want *plan.State) error {
 	defer f.mu.Unlock()
 	for k := range plan.Diff(f.ids, want.OVSIDs, plan.Same[string]).Del {
 		delete(f.ids, k)
-		f.wrote()
+		f.noteWrite()
 	}
 	for k := range plan.Diff(f.ports, want.Ports, plan.Same[plan.PortSpec]).Del {
 		delete(f.ports, k)
-		f.wrote()
+		f.noteWrite()
 	}
 	return nil
 }
 
-// wrote notes a change; the lock is held.
-func (f *Fake) wrote() {
+// noteWrite notes a change; the lock is held.
+func (f *Fake) noteWrite() {
 	f.writes++
 	select {
 	case f.changed <- struct{}{}:
@@ -139,12 +139,12 @@ func (f *Fake) DeletePort(k plan.Port) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.ports, k)
-	f.wrote()
+	f.noteWrite()
 }
 
 // AddPodPort is DB.AddPodPort; the port is installed at once.
 func (f *Fake) AddPodPort(ctx context.Context, p PodPort) error {
-	if err := p.check(); err != nil {
+	if err := p.checkAddresses(); err != nil {
 		return err
 	}
 	f.mu.Lock()
@@ -158,7 +158,7 @@ func (f *Fake) AddPodPort(ctx context.Context, p PodPort) error {
 	p.Installed = true
 	p.IPs = slices.Clone(p.IPs)
 	f.pods[p.HostIface] = p
-	f.wrote()
+	f.noteWrite()
 	return nil
 }
 
@@ -167,7 +167,7 @@ func (f *Fake) DelPodPort(ctx context.Context, hostIface string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.pods, hostIface)
-	f.wrote()
+	f.noteWrite()
 	return nil
 }
 
@@ -181,7 +181,7 @@ func (f *Fake) SetEgressPaused(ctx context.Context, hostIface string, paused boo
 	}
 	p.EgressPaused = paused
 	f.pods[hostIface] = p
-	f.wrote()
+	f.noteWrite()
 	return nil
 }
 

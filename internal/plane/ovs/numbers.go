@@ -19,7 +19,7 @@ func (d *DB) OFPort(name string) (int, bool) {
 
 // CTZone is the conntrack zone that ovn-controller gave to name ("GR_n1_snat"), which it notes on br-int.
 func (d *DB) CTZone(ctx context.Context, name string) (int, bool) {
-	all, err := list[bridge](ctx, d)
+	all, err := listRows[bridge](ctx, d)
 	if err != nil {
 		return 0, false
 	}
@@ -45,16 +45,16 @@ type place struct {
 	iface  iface
 }
 
-func (d *DB) topology(ctx context.Context) (topology, error) {
-	bridges, err := list[bridge](ctx, d)
+func (d *DB) readTopology(ctx context.Context) (topology, error) {
+	bridges, err := listRows[bridge](ctx, d)
 	if err != nil {
 		return topology{}, err
 	}
-	ports, err := list[port](ctx, d)
+	ports, err := listRows[port](ctx, d)
 	if err != nil {
 		return topology{}, err
 	}
-	ifaces, err := list[iface](ctx, d)
+	ifaces, err := listRows[iface](ctx, d)
 	if err != nil {
 		return topology{}, err
 	}

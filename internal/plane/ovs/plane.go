@@ -35,7 +35,7 @@ func (p *Plane) Grow(ctx context.Context, want *plan.State) error {
 	if err := p.writeIDs(ctx, ids, false); err != nil {
 		return err
 	}
-	t, err := p.db.topology(ctx)
+	t, err := p.db.readTopology(ctx)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (p *Plane) Grow(ctx context.Context, want *plan.State) error {
 func (p *Plane) Shrink(ctx context.Context, want *plan.State) error {
 	p.db.writes.Lock()
 	defer p.db.writes.Unlock()
-	t, err := p.db.topology(ctx)
+	t, err := p.db.readTopology(ctx)
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (p *Plane) Shrink(ctx context.Context, want *plan.State) error {
 		}
 		ops, err := p.db.removePort(removal{t.bridges[at.bridge], at.port})
 		if err == nil {
-			err = p.db.commit(ctx, ops)
+			err = p.db.commitOps(ctx, ops)
 		}
 		if err != nil {
 			return fmt.Errorf("remove port %s: %w", name, err)
@@ -82,7 +82,7 @@ func (p *Plane) Shrink(ctx context.Context, want *plan.State) error {
 
 // writeIDs puts our settings among everybody's; shrink drops those of ours that want does not have.
 func (p *Plane) writeIDs(ctx context.Context, want map[string]string, shrink bool) error {
-	root, err := p.db.root(ctx)
+	root, err := p.db.rootRow(ctx)
 	if err != nil {
 		return err
 	}
@@ -111,5 +111,5 @@ func (p *Plane) writeIDs(ctx context.Context, want map[string]string, shrink boo
 	if err != nil {
 		return fmt.Errorf("write Open_vSwitch settings: %w", err)
 	}
-	return p.db.commit(ctx, ops)
+	return p.db.commitOps(ctx, ops)
 }

@@ -72,12 +72,12 @@ func podPort(at place) PodPort {
 // AddPodPort attaches a pod. It may be called again with the same sandbox; a port of that name that an earlier sandbox
 // left is replaced, and another port that still claims the same IfaceID loses it, for ovn-controller binds only one.
 func (d *DB) AddPodPort(ctx context.Context, p PodPort) error {
-	if err := p.check(); err != nil {
+	if err := p.checkAddresses(); err != nil {
 		return err
 	}
 	d.writes.Lock()
 	defer d.writes.Unlock()
-	t, err := d.topology(ctx)
+	t, err := d.readTopology(ctx)
 	if err != nil {
 		return err
 	}
@@ -85,17 +85,17 @@ func (d *DB) AddPodPort(ctx context.Context, p PodPort) error {
 	if err != nil {
 		return fmt.Errorf("attach pod %s/%s: %w", p.Namespace, p.Name, err)
 	}
-	rivals, err := d.disclaim(t, p)
+	rivals, err := d.releaseIfaceID(t, p)
 	if err != nil {
 		return fmt.Errorf("attach pod %s/%s: %w", p.Namespace, p.Name, err)
 	}
-	if err := d.commit(ctx, append(rivals, ops...)); err != nil {
+	if err := d.commitOps(ctx, append(rivals, ops...)); err != nil {
 		return fmt.Errorf("attach pod %s/%s: %w", p.Namespace, p.Name, err)
 	}
 	return nil
 }
 
-func (p PodPort) check() error {
+func (p PodPort) checkAddresses() error {
 	for _, ip := range p.IPs {
 		if _, err := netip.ParseAddr(ip); err != nil {
 			return fmt.Errorf("attach pod %s/%s: %w", p.Namespace, p.Name, err)
@@ -123,8 +123,8 @@ func (d *DB) podPortOps(t topology, p PodPort) ([]ovsdb.Operation, error) {
 	return d.updateIface(at.iface, want)
 }
 
-// disclaim takes p's IfaceID from other pods' ports.
-func (d *DB) disclaim(t topology, p PodPort) ([]ovsdb.Operation, error) {
+// releaseIfaceID takes p's IfaceID from other pods' ports.
+func (d *DB) releaseIfaceID(t topology, p PodPort) ([]ovsdb.Operation, error) {
 	var ops []ovsdb.Operation
 	for name, at := range t.ports {
 		ids := at.iface.ExternalIDs
@@ -141,8 +141,8 @@ func (d *DB) disclaim(t topology, p PodPort) ([]ovsdb.Operation, error) {
 	return ops, nil
 }
 
-// pod is the port of this name, if it is a pod's.
-func (t topology) pod(name string) (at place, ok bool) {
+// findPodPort is the port of this name, if it is a pod's.
+func (t topology) findPodPort(name string) (at place, ok bool) {
 	at, ok = t.ports[name]
 	return at, ok && at.iface.ExternalIDs[ownerKey] == ownerPod
 }
@@ -151,17 +151,17 @@ func (t topology) pod(name string) (at place, ok bool) {
 func (d *DB) DelPodPort(ctx context.Context, hostIface string) error {
 	d.writes.Lock()
 	defer d.writes.Unlock()
-	t, err := d.topology(ctx)
+	t, err := d.readTopology(ctx)
 	if err != nil {
 		return err
 	}
-	at, ok := t.pod(hostIface)
+	at, ok := t.findPodPort(hostIface)
 	if !ok {
 		return nil
 	}
 	ops, err := d.removePort(removal{t.bridges[at.bridge], at.port})
 	if err == nil {
-		err = d.commit(ctx, ops)
+		err = d.commitOps(ctx, ops)
 	}
 	if err != nil {
 		return fmt.Errorf("detach port %s: %w", hostIface, err)
@@ -173,11 +173,11 @@ func (d *DB) DelPodPort(ctx context.Context, hostIface string) error {
 func (d *DB) SetEgressPaused(ctx context.Context, hostIface string, paused bool) error {
 	d.writes.Lock()
 	defer d.writes.Unlock()
-	t, err := d.topology(ctx)
+	t, err := d.readTopology(ctx)
 	if err != nil {
 		return err
 	}
-	at, ok := t.pod(hostIface)
+	at, ok := t.findPodPort(hostIface)
 	if !ok {
 		return fmt.Errorf("pause egress of %s: it is no pod's port", hostIface)
 	}
@@ -187,7 +187,7 @@ func (d *DB) SetEgressPaused(ctx context.Context, hostIface string, paused bool)
 	want.ExternalIDs = p.externalIDs()
 	ops, err := d.updateIface(at.iface, want)
 	if err == nil {
-		err = d.commit(ctx, ops)
+		err = d.commitOps(ctx, ops)
 	}
 	if err != nil {
 		return fmt.Errorf("pause egress of %s: %w", hostIface, err)
@@ -197,7 +197,7 @@ func (d *DB) SetEgressPaused(ctx context.Context, hostIface string, paused bool)
 
 // PodPorts are all attachments, by host interface.
 func (d *DB) PodPorts(ctx context.Context) ([]PodPort, error) {
-	t, err := d.topology(ctx)
+	t, err := d.readTopology(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +214,7 @@ func (d *DB) PodPorts(ctx context.Context) ([]PodPort, error) {
 // WaitInstalled blocks until ovn-controller says that the port's flows are installed
 // (Interface.external_ids:ovn-installed).
 func (d *DB) WaitInstalled(ctx context.Context, hostIface string) error {
-	err := d.await(ctx, func() bool {
+	err := d.awaitCondition(ctx, func() bool {
 		row, ok, err := d.interfaceNamed(ctx, hostIface)
 		return err == nil && ok && row.ExternalIDs[installedKey] == "true"
 	})

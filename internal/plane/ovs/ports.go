@@ -32,14 +32,14 @@ func wantIface(k plan.Port, spec plan.PortSpec) iface {
 	if spec.MTU != 0 {
 		i.MTURequest = &spec.MTU
 	}
-	i.Options, i.BFD = pairs(spec.Options), pairs(spec.BFD)
-	maps.Copy(i.ExternalIDs, pairs(spec.ExternalIDs))
+	i.Options, i.BFD = parsePairs(spec.Options), parsePairs(spec.BFD)
+	maps.Copy(i.ExternalIDs, parsePairs(spec.ExternalIDs))
 	i.ExternalIDs[keysKey] = strings.Join(slices.Sorted(maps.Keys(i.ExternalIDs)), " ")
 	return i
 }
 
-// pairs reads "k=v,k=v".
-func pairs(text string) map[string]string {
+// parsePairs reads "k=v,k=v".
+func parsePairs(text string) map[string]string {
 	m := map[string]string{}
 	for kv := range strings.SplitSeq(text, ",") {
 		if key, value, ok := strings.Cut(kv, "="); ok {
@@ -70,7 +70,7 @@ func (d *DB) putPort(ctx context.Context, t topology, k plan.Port, spec plan.Por
 	if err != nil {
 		return err
 	}
-	return d.commit(ctx, ops)
+	return d.commitOps(ctx, ops)
 }
 
 // updateIface changes the columns and keys that differ.
@@ -117,7 +117,7 @@ func (d *DB) insertPort(ctx context.Context, b bridge, i iface, old *removal) er
 	if err != nil {
 		return fmt.Errorf("add port %s: %w", i.Name, err)
 	}
-	if err := d.commit(ctx, ops); err != nil {
+	if err := d.commitOps(ctx, ops); err != nil {
 		return fmt.Errorf("add port %s to %s: %w", i.Name, b.Name, err)
 	}
 	return nil
@@ -134,7 +134,7 @@ func (d *DB) insertOps(b bridge, i iface, old *removal) ([]ovsdb.Operation, erro
 	}
 	i.UUID = "iface"
 	p := &port{UUID: "port", Name: i.Name, Interfaces: []string{i.UUID}}
-	create, err := d.create(&i, p)
+	create, err := d.createRows(&i, p)
 	if err != nil {
 		return nil, err
 	}

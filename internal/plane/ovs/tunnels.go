@@ -20,21 +20,21 @@ func (d *DB) TunnelsChanged() <-chan struct{} { return d.tunnels }
 
 // Tunnels are those of the plan that run BFD, in no order.
 func (d *DB) Tunnels(ctx context.Context) ([]Tunnel, error) {
-	ifaces, err := list[iface](ctx, d)
+	ifaces, err := listRows[iface](ctx, d)
 	if err != nil {
 		return nil, err
 	}
 	var out []Tunnel
 	for _, i := range ifaces {
 		if i.ExternalIDs[ownerKey] == ownerPlan && i.ExternalIDs[nodeKey] != "" {
-			out = append(out, tunnel(i))
+			out = append(out, readTunnel(i))
 		}
 	}
 	return out, nil
 }
 
-// tunnel reads flap_count too: how often the session came up or went down.
-func tunnel(i iface) Tunnel {
+// readTunnel reads flap_count too: how often the session came up or went down.
+func readTunnel(i iface) Tunnel {
 	flaps, _ := strconv.Atoi(i.BFDStatus["flap_count"])
 	up := i.BFDStatus["state"] == "up"
 	return Tunnel{Node: i.ExternalIDs[nodeKey], Up: up, WasUp: up || flaps > 0}

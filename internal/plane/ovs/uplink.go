@@ -55,7 +55,7 @@ func (d *DB) MoveUplink(ctx context.Context, u Uplink, baseFlows func(context.Co
 	if err := keepTakingRA(device, local); err != nil {
 		return err
 	}
-	return move(device, local)
+	return moveConfig(device, local)
 }
 
 // FollowUplink gives a bridge the hardware address that its uplink has by now, and takes from the uplink what it has
@@ -97,13 +97,13 @@ func (d *DB) ensureWithAddrs(ctx context.Context, b Bridge) error {
 	if err := d.EnsureBridge(ctx, b); err != nil || local.Attrs().HardwareAddr.String() == b.HWAddr {
 		return err
 	}
-	return restore(local, addrs, routes)
+	return restoreLink(local, addrs, routes)
 }
 
-// restore gives a link back what it had and has no longer. IPv4 addresses outlive a link that is taken down: one that
-// is gone was taken away meanwhile by whom it belongs to, and its routes went with it. Of IPv6 addresses that cannot be
-// told: the kernel asks about one that may float between machines before it uses it again.
-func restore(link netlink.Link, addrs []netlink.Addr, routes []netlink.Route) error {
+// restoreLink gives a link back what it had and has no longer. IPv4 addresses outlive a link that is taken down: one
+// that is gone was taken away meanwhile by whom it belongs to, and its routes went with it. Of IPv6 addresses that
+// cannot be told: the kernel asks about one that may float between machines before it uses it again.
+func restoreLink(link netlink.Link, addrs []netlink.Addr, routes []netlink.Route) error {
 	now, err := globalAddrs(link)
 	if err != nil {
 		return err
@@ -113,17 +113,17 @@ func restore(link netlink.Link, addrs []netlink.Addr, routes []netlink.Route) er
 	}
 	var errs []error
 	for _, a := range addrs {
-		if a.IP.To4() != nil || there(a.IP) || managed(a) {
+		if a.IP.To4() != nil || there(a.IP) || isManaged(a) {
 			continue
 		}
 		now = append(now, a)
-		errs = append(errs, addAddr(link, a, floats(a)))
+		errs = append(errs, addAddr(link, a, mayFloat(a)))
 	}
 	for _, r := range routes {
 		if r.Src != nil && !there(r.Src) {
 			continue
 		}
-		redirect(&r, link, link)
+		redirectNextHops(&r, link, link)
 		if err := netlink.RouteReplace(&r); err != nil {
 			errs = append(errs, fmt.Errorf("give %s back the route %s: %w", link.Attrs().Name, r, err))
 		}
@@ -131,21 +131,21 @@ func restore(link netlink.Link, addrs []netlink.Addr, routes []netlink.Route) er
 	return errors.Join(errs...)
 }
 
-// floats says whether an IPv6 address may be one that moves between machines.
-func floats(a netlink.Addr) bool {
+// mayFloat says whether an IPv6 address may be one that moves between machines.
+func mayFloat(a netlink.Addr) bool {
 	length, _ := a.Mask.Size()
 	return length == 128
 }
 
-// managed says whether somebody sees to it that an IPv6 address is where it belongs, and notices that it has gone:
+// isManaged says whether somebody sees to it that an IPv6 address is where it belongs, and notices that it has gone:
 // keepalived adds its addresses as deprecated ones.
-func managed(a netlink.Addr) bool { return floats(a) && a.Flags&unix.IFA_F_DEPRECATED != 0 }
+func isManaged(a netlink.Addr) bool { return mayFloat(a) && a.Flags&unix.IFA_F_DEPRECATED != 0 }
 
 // ensureDevice puts the device on the bridge. It is not marked as a port of the plan: it outlives every plan.
 func (d *DB) ensureDevice(ctx context.Context, u Uplink) error {
 	d.writes.Lock()
 	defer d.writes.Unlock()
-	t, err := d.topology(ctx)
+	t, err := d.readTopology(ctx)
 	if err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func (d *DB) ensureDevice(ctx context.Context, u Uplink) error {
 func (d *DB) awaitPort(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
 	defer cancel()
-	err := d.await(ctx, func() bool {
+	err := d.awaitCondition(ctx, func() bool {
 		_, ok := d.OFPort(name)
 		return ok
 	})

@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// move adds addresses, then points routes to the new device, then removes the old addresses: the kernel keeps a route
-// as long as its device and its preferred source are there.
-func move(from, to netlink.Link) error {
+// moveConfig adds addresses, then points routes to the new device, then removes the old addresses: the kernel keeps a
+// route as long as its device and its preferred source are there.
+func moveConfig(from, to netlink.Link) error {
 	addrs, err := globalAddrs(from)
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func moveRoutes(from, to netlink.Link) error {
 		return err
 	}
 	for _, r := range routes {
-		redirect(&r, from, to)
+		redirectNextHops(&r, from, to)
 		if err := keepExpiry(&r, from, to); err != nil {
 			return err
 		}
@@ -129,15 +129,15 @@ func mainRoutes(link netlink.Link) ([]netlink.Route, error) {
 		all = append(all, routes...)
 	}
 	all = slices.DeleteFunc(all, func(r netlink.Route) bool {
-		return r.Protocol == unix.RTPROT_KERNEL && !made(r, addrs) || !leadsBy(r, link)
+		return r.Protocol == unix.RTPROT_KERNEL && !isManagersRoute(r, addrs) || !leadsBy(r, link)
 	})
 	slices.SortStableFunc(all, func(a, b netlink.Route) int { return viaOrder(a) - viaOrder(b) })
 	return all, nil
 }
 
-// made says that a route to the prefix of an address, though it has protocol kernel, is not the kernel's. The link's
-// manager tells the kernel to make no such route (noprefixroute), and makes it with its own metric.
-func made(r netlink.Route, addrs []netlink.Addr) bool {
+// isManagersRoute says that a route to the prefix of an address, though it has protocol kernel, is not the kernel's.
+// The link's manager tells the kernel to make no such route (noprefixroute), and makes it with its own metric.
+func isManagersRoute(r netlink.Route, addrs []netlink.Addr) bool {
 	return slices.ContainsFunc(addrs, func(a netlink.Addr) bool {
 		prefix := net.IPNet{IP: a.IP.Mask(a.Mask), Mask: a.Mask}
 		return a.Flags&unix.IFA_F_NOPREFIXROUTE != 0 && r.Dst != nil && r.Dst.String() == prefix.String()
@@ -149,8 +149,8 @@ func leadsBy(r netlink.Route, link netlink.Link) bool {
 	return len(r.MultiPath) == 0 && r.LinkIndex == link.Attrs().Index || slices.ContainsFunc(r.MultiPath, by)
 }
 
-// redirect has those next hops of a route lead by the new device that led by the old one.
-func redirect(r *netlink.Route, from, to netlink.Link) {
+// redirectNextHops has those next hops of a route lead by the new device that led by the old one.
+func redirectNextHops(r *netlink.Route, from, to netlink.Link) {
 	const dead = unix.RTNH_F_LINKDOWN | unix.RTNH_F_DEAD
 	for _, hop := range r.MultiPath {
 		if hop.Flags &^= dead; hop.LinkIndex == from.Attrs().Index {

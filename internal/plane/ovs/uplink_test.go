@@ -458,7 +458,7 @@ func TestRestoresWhatALinkLosesWhenDown(t *testing.T) {
 	routes, err := mainRoutes(local)
 	must(t, err)
 	n.run("ip addr del " + floating4 + " dev breth0; ip -6 addr flush dev breth0 scope global; ip route del default")
-	must(t, restore(local, addrs, routes))
+	must(t, restoreLink(local, addrs, routes))
 	n.want("ip -4 route show default", "via 172.18.0.1 dev breth0")
 	n.want("ip -6 route show default", "via fc00:18::1 dev breth0")
 	n.want("ip addr show dev breth0 -tentative", "fc00:18::2/64")

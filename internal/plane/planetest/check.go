@@ -11,7 +11,7 @@ import (
 	"github.com/egret-net/egret/internal/plane"
 )
 
-func (r *Rig) writes() int {
+func (r *Rig) countWrites() int {
 	if r.Writes == nil {
 		return 0
 	}
@@ -32,8 +32,8 @@ func mustApply(t *testing.T, p plane.Plane, s *plan.State) {
 	}
 }
 
-// eventually applies until it succeeds: a target that has just come back may need a moment.
-func eventually(t *testing.T, p plane.Plane, s *plan.State) {
+// applyUntilDone applies until it succeeds: a target that has just come back may need a moment.
+func applyUntilDone(t *testing.T, p plane.Plane, s *plan.State) {
 	t.Helper()
 	deadline := time.Now().Add(5 * time.Second)
 	for {

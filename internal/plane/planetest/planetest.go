@@ -54,39 +54,39 @@ func Run(t *testing.T, newRig func(t *testing.T) *Rig) {
 		name string
 		test func(*testing.T, *Rig)
 	}{
-		{"Applies", applies},
-		{"Idempotent", idempotent},
-		{"Changes", changes},
+		{"Applies", checkApplies},
+		{"Idempotent", checkIdempotent},
+		{"Changes", checkChanges},
 		{"GrowsBeforeItShrinks", growsBeforeItShrinks},
 		{"ShrinkRemovesOnlyOurs", shrinkRemovesOnlyOurs},
-		{"AdoptsRowsOfAFormerProcess", adopts},
+		{"AdoptsRowsOfAFormerProcess", checkAdopts},
 		{"LeavesForeignRowsAlone", foreignAlone},
-		{"HealsForeignDeletion", heals},
+		{"HealsForeignDeletion", checkHeals},
 		{"ConvergesAfterFailureHalfWay", failsHalfWay},
-		{"RefusedRowNamesItsOwner", refuses},
+		{"RefusedRowNamesItsOwner", checkRefuses},
 		{"RefusesHostileTextAlone", refusesHostile},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, newRig(t)) })
 	}
 }
 
-func applies(t *testing.T, r *Rig) {
+func checkApplies(t *testing.T, r *Rig) {
 	mustApply(t, r.New(t), r.A)
 	wantDump(t, r, r.A)
 }
 
-func idempotent(t *testing.T, r *Rig) {
+func checkIdempotent(t *testing.T, r *Rig) {
 	p := r.New(t)
 	mustApply(t, p, r.A)
-	before := r.writes()
+	before := r.countWrites()
 	mustApply(t, p, r.A)
 	wantDump(t, r, r.A)
-	if n := r.writes() - before; n != 0 {
+	if n := r.countWrites() - before; n != 0 {
 		t.Errorf("applying the same state again made %d writes, want none", n)
 	}
 }
 
-func changes(t *testing.T, r *Rig) {
+func checkChanges(t *testing.T, r *Rig) {
 	p := r.New(t)
 	for _, s := range []*plan.State{r.A, r.B, r.A, plan.New(), r.B} {
 		mustApply(t, p, s)
@@ -118,13 +118,13 @@ func shrinkRemovesOnlyOurs(t *testing.T, r *Rig) {
 	wantForeign(t, r, foreign)
 }
 
-func adopts(t *testing.T, r *Rig) {
+func checkAdopts(t *testing.T, r *Rig) {
 	mustApply(t, r.New(t), r.A)
-	before := r.writes()
+	before := r.countWrites()
 	p := r.New(t)
 	mustApply(t, p, r.A)
 	wantDump(t, r, r.A)
-	if n := r.writes() - before; n != 0 {
+	if n := r.countWrites() - before; n != 0 {
 		t.Errorf("a new process with the same state made %d writes, want none", n)
 	}
 	mustApply(t, r.New(t), r.B)
@@ -146,7 +146,7 @@ func foreignAlone(t *testing.T, r *Rig) {
 	wantDump(t, r, r.B)
 }
 
-func heals(t *testing.T, r *Rig) {
+func checkHeals(t *testing.T, r *Rig) {
 	p := r.New(t)
 	mustApply(t, p, r.A)
 	r.DeleteOurs(t)
@@ -177,11 +177,11 @@ func failsHalfWay(t *testing.T, r *Rig) {
 	} else if len(plane.Refusals(err)) > 0 {
 		t.Fatalf("a failure of the target is nobody's fault, but: %v", err)
 	}
-	eventually(t, p, r.B)
+	applyUntilDone(t, p, r.B)
 	wantDump(t, r, r.B)
 }
 
-func refuses(t *testing.T, r *Rig) {
+func checkRefuses(t *testing.T, r *Rig) {
 	if r.Bad == nil {
 		return
 	}

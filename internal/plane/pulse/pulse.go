@@ -41,13 +41,13 @@ type Pulse struct {
 func Start(ctx context.Context, name string, ask Question) *Pulse {
 	p := &Pulse{name: name, ask: ask, changed: make(chan struct{}, 1)}
 	p.alive, p.silent = context.WithCancelCause(context.Background())
-	go p.run(ctx)
+	go p.askUntilDone(ctx)
 	return p
 }
 
 var errNoAnswer = errors.New("it is stopped, or overloaded")
 
-func (p *Pulse) run(ctx context.Context) {
+func (p *Pulse) askUntilDone(ctx context.Context) {
 	over := time.NewTimer(patience)
 	defer over.Stop()
 	last := errNoAnswer
@@ -59,12 +59,12 @@ func (p *Pulse) run(ctx context.Context) {
 			case last = <-answer:
 				asking = false
 			case <-over.C:
-				p.fall(last)
+				p.markSilent(last)
 			}
 		}
 		pause := again
 		if last == nil {
-			p.rise()
+			p.markAlive()
 			over.Reset(every + patience)
 			pause, last = every, errNoAnswer
 		}
@@ -75,24 +75,24 @@ func (p *Pulse) run(ctx context.Context) {
 	}
 }
 
-func (p *Pulse) fall(why error) {
+func (p *Pulse) markSilent(why error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.silent(fmt.Errorf("%s does not answer: %w", p.name, why))
-	p.signal()
+	p.signalChange()
 }
 
-func (p *Pulse) rise() {
+func (p *Pulse) markAlive() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.alive.Err() == nil {
 		return
 	}
 	p.alive, p.silent = context.WithCancelCause(context.Background())
-	p.signal()
+	p.signalChange()
 }
 
-func (p *Pulse) signal() {
+func (p *Pulse) signalChange() {
 	select {
 	case p.changed <- struct{}{}:
 	default:
@@ -103,9 +103,9 @@ func (p *Pulse) signal() {
 func (p *Pulse) Changed() <-chan struct{} { return p.changed }
 
 // Err is nil while the process answers.
-func (p *Pulse) Err() error { return context.Cause(p.life()) }
+func (p *Pulse) Err() error { return context.Cause(p.aliveContext()) }
 
-func (p *Pulse) life() context.Context {
+func (p *Pulse) aliveContext() context.Context {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.alive
@@ -121,7 +121,7 @@ func (p *Pulse) Problem() string {
 
 // Do does something that needs the process. It must end with its context.
 func (p *Pulse) Do(ctx context.Context, do func(context.Context) error) error {
-	alive := p.life()
+	alive := p.aliveContext()
 	if alive.Err() != nil {
 		return context.Cause(alive)
 	}

@@ -17,29 +17,29 @@ func (p *Plane) growAddrs(want *plan.State, r *refusals) error {
 	if len(want.Addrs) == 0 {
 		return nil
 	}
-	links, err := p.stack.links()
+	links, err := p.stack.listLinks()
 	if err != nil {
 		return fmt.Errorf("list links: %w", err)
 	}
-	if err := p.raise(want, links); err != nil {
+	if err := p.setLinksUp(want, links); err != nil {
 		return err
 	}
-	have, err := p.addrs()
+	have, err := p.heldAddrs()
 	if err != nil {
 		return err
 	}
 	for _, k := range slices.SortedFunc(maps.Keys(want.Addrs), compareAddrs) {
 		spec, _ := want.Addrs.Get(k)
-		if err := r.add(want.Addrs.Owner(k), addrRow(k), p.growAddr(k, spec, links, have)); err != nil {
+		if err := r.addRefusal(want.Addrs.Owner(k), addrRow(k), p.growAddr(k, spec, links, have)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// raise sets the links up that have wanted addresses: a link that is down has no routes, and resolves nothing. A link
-// whose only wanted addresses are deprecated is somebody else's, and left as it is.
-func (p *Plane) raise(want *plan.State, links links) error {
+// setLinksUp sets the links up that have wanted addresses: a link that is down has no routes, and resolves nothing. A
+// link whose only wanted addresses are deprecated is somebody else's, and left as it is.
+func (p *Plane) setLinksUp(want *plan.State, links links) error {
 	devs := map[string]bool{}
 	for k, spec := range want.Addrs.Rows() {
 		if !spec.Deprecated && plane.CheckDevice(k.Dev) == nil {
@@ -108,9 +108,9 @@ func seenSpec(k plan.Addr, spec plan.AddrSpec) plan.AddrSpec {
 	return spec
 }
 
-// addrs lists all addresses. An address that we added and that the kernel shows unmarked is ours as well.
-func (p *Plane) addrs() (map[plan.Addr]heldAddr, error) {
-	have, err := p.stack.addrs()
+// heldAddrs lists all addresses. An address that we added and that the kernel shows unmarked is ours as well.
+func (p *Plane) heldAddrs() (map[plan.Addr]heldAddr, error) {
+	have, err := p.stack.listAddrs()
 	if err != nil {
 		return nil, fmt.Errorf("list addresses: %w", err)
 	}
@@ -128,7 +128,7 @@ func (p *Plane) addrs() (map[plan.Addr]heldAddr, error) {
 }
 
 func (p *Plane) shrinkAddrs(want *plan.State, r *refusals) error {
-	have, err := p.addrs()
+	have, err := p.heldAddrs()
 	if err != nil {
 		return err
 	}

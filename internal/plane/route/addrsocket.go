@@ -29,9 +29,9 @@ func openAddrSocket() (addrSocket, error) {
 	return addrSocket{unix.NETLINK_ROUTE: {Socket: s}}, nil
 }
 
-func (s addrSocket) close() { s[unix.NETLINK_ROUTE].Close() }
+func (s addrSocket) closeSocket() { s[unix.NETLINK_ROUTE].Close() }
 
-func (s addrSocket) request(kind, flags int) *nl.NetlinkRequest {
+func (s addrSocket) newRequest(kind, flags int) *nl.NetlinkRequest {
 	r := nl.NewNetlinkRequest(kind, flags)
 	r.Sockets, r.RetryInterrupted = s, true
 	return r
@@ -48,19 +48,19 @@ type kernelAddr struct {
 	metric   uint32 // IFA_RT_PRIORITY
 }
 
-func (a kernelAddr) ours() bool {
-	return a.protocol == AddrProtocol || a.former() || a.metric == AddrMetric
+func (a kernelAddr) isOurs() bool {
+	return a.protocol == AddrProtocol || a.isFormer() || a.metric == AddrMetric
 }
 
-// former: the last version marked it.
-func (a kernelAddr) former() bool { return a.protocol == formerAddrProtocol }
+// isFormer: the last version marked it.
+func (a kernelAddr) isFormer() bool { return a.protocol == formerAddrProtocol }
 
-// deprecated: a permanent IPv4 address says so by its flag only; its lifetimes are shown as infinite.
-func (a kernelAddr) deprecated() bool { return a.lifetime == 0 || a.flags&unix.IFA_F_DEPRECATED != 0 }
+// isDeprecated: a permanent IPv4 address says so by its flag only; its lifetimes are shown as infinite.
+func (a kernelAddr) isDeprecated() bool { return a.lifetime == 0 || a.flags&unix.IFA_F_DEPRECATED != 0 }
 
-// list has the addresses of all links, in the kernel's order.
-func (s addrSocket) list() ([]kernelAddr, error) {
-	r := s.request(unix.RTM_GETADDR, unix.NLM_F_DUMP)
+// listAddrs has the addresses of all links, in the kernel's order.
+func (s addrSocket) listAddrs() ([]kernelAddr, error) {
+	r := s.newRequest(unix.RTM_GETADDR, unix.NLM_F_DUMP)
 	r.AddData(nl.NewIfAddrmsg(netlink.FAMILY_ALL))
 	messages, err := r.Execute(unix.NETLINK_ROUTE, unix.RTM_NEWADDR)
 	if err != nil {
@@ -74,16 +74,16 @@ func (s addrSocket) list() ([]kernelAddr, error) {
 			return nil, err
 		}
 		a := kernelAddr{link: int(head.Index), scope: head.Scope, flags: uint32(head.Flags)}
-		if a.read(int(head.Prefixlen), func(kind uint16) []byte { return attrs[kind].Value }) {
+		if a.readAttributes(int(head.Prefixlen), func(kind uint16) []byte { return attrs[kind].Value }) {
 			all = append(all, a)
 		}
 	}
 	return all, nil
 }
 
-// read takes what attributes say; it returns false where there is no address among them. An address with a peer has
-// the peer's prefix, and is its own address alone.
-func (a *kernelAddr) read(bits int, value func(kind uint16) []byte) bool {
+// readAttributes takes what attributes say; it returns false where there is no address among them. An address with a
+// peer has the peer's prefix, and is its own address alone.
+func (a *kernelAddr) readAttributes(bits int, value func(kind uint16) []byte) bool {
 	ip, ok := netip.AddrFromSlice(value(unix.IFA_ADDRESS))
 	if local, has := netip.AddrFromSlice(value(unix.IFA_LOCAL)); has && local != ip {
 		ip, ok, bits = local, true, local.BitLen()
@@ -104,29 +104,29 @@ func (a *kernelAddr) read(bits int, value func(kind uint16) []byte) bool {
 	return ok && a.prefix.IsValid()
 }
 
-// put adds an address of ours to a link, or changes it when it is there.
-func (s addrSocket) put(link int, p netip.Prefix, spec plan.AddrSpec, there bool) error {
+// putAddr adds an address of ours to a link, or changes it when it is there.
+func (s addrSocket) putAddr(link int, p netip.Prefix, spec plan.AddrSpec, there bool) error {
 	how := unix.NLM_F_EXCL
 	if there {
 		how = unix.NLM_F_REPLACE
 	}
-	r := s.request(unix.RTM_NEWADDR, unix.NLM_F_CREATE|how|unix.NLM_F_ACK)
+	r := s.newRequest(unix.RTM_NEWADDR, unix.NLM_F_CREATE|how|unix.NLM_F_ACK)
 	head := nl.NewIfAddrmsg(nl.GetIPFamily(p.Addr().AsSlice()))
 	head.Index, head.Prefixlen = uint32(link), uint8(p.Bits())
 	if spec.NoDAD && p.Addr().Is6() {
 		head.Flags = unix.IFA_F_NODAD
 	}
 	r.AddData(head)
-	for _, a := range attributes(p, spec) {
+	for _, a := range addrAttributes(p, spec) {
 		r.AddData(a)
 	}
 	_, err := r.Execute(unix.NETLINK_ROUTE, 0)
 	return err
 }
 
-// attributes of an address of ours. An IPv4 one has its subnet's last address for broadcast, unless that has but two
-// (RFC 3021).
-func attributes(p netip.Prefix, spec plan.AddrSpec) []*nl.RtAttr {
+// addrAttributes of an address of ours. An IPv4 one has its subnet's last address for broadcast, unless that has but
+// two (RFC 3021).
+func addrAttributes(p netip.Prefix, spec plan.AddrSpec) []*nl.RtAttr {
 	life := nl.IfaCacheInfo{IfaCacheinfo: unix.IfaCacheinfo{Valid: math.MaxUint32, Prefered: math.MaxUint32}}
 	if spec.Deprecated {
 		life.Prefered = 0

@@ -51,9 +51,9 @@ func (h *FakeHost) Process() *Fake { return &Fake{newPlane(fakeStack{h}), h} }
 
 type fakeStack struct{ *FakeHost }
 
-func (f fakeStack) forget() {}
+func (f fakeStack) forgetAll() {}
 
-func (f fakeStack) links() (links, error) {
+func (f fakeStack) listLinks() (links, error) {
 	return func(dev string) (bool, bool) { return f.Up[dev], !slices.Contains(f.missing, dev) }, nil
 }
 
@@ -62,7 +62,7 @@ func (f fakeStack) setUp(dev string) error {
 	return nil
 }
 
-func (f fakeStack) addrs() (map[plan.Addr]heldAddr, error) {
+func (f fakeStack) listAddrs() (map[plan.Addr]heldAddr, error) {
 	have := map[plan.Addr]heldAddr{}
 	for k, a := range f.Addrs {
 		have[k] = heldAddr{spec: a.Spec, ours: a.Ours}
@@ -83,7 +83,7 @@ func (f fakeStack) delAddr(k plan.Addr) error {
 	return nil
 }
 
-func (f fakeStack) routes() (map[plan.RouteKey][]heldRoute, error) {
+func (f fakeStack) listRoutes() (map[plan.RouteKey][]heldRoute, error) {
 	have := map[plan.RouteKey][]heldRoute{}
 	for k, r := range f.Routes {
 		have[k] = []heldRoute{{key: k, route: r.Route, metric: ourMetric(k), ours: r.Ours, plain: true}}
@@ -122,7 +122,7 @@ func (f fakeStack) delRoute(r heldRoute) error {
 	return nil
 }
 
-func (f fakeStack) rules() (map[plan.Rule]bool, error) { return maps.Clone(f.Rules), nil }
+func (f fakeStack) listRules() (map[plan.Rule]bool, error) { return maps.Clone(f.Rules), nil }
 
 func (f fakeStack) addRule(r plan.Rule) error {
 	if err := checkRule(r); err != nil {
@@ -137,7 +137,7 @@ func (f fakeStack) delRule(r plan.Rule) error {
 	return nil
 }
 
-func (f fakeStack) sysctl(key string) (string, error) {
+func (f fakeStack) readSysctl(key string) (string, error) {
 	if slices.ContainsFunc(f.missing, func(m string) bool { return m == key || strings.Contains(key, "."+m+".") }) {
 		return "", fs.ErrNotExist
 	}

@@ -39,9 +39,9 @@ func openHeard() (*heard, error) {
 	return &heard{socket: s}, nil
 }
 
-// others takes in what there is, and says whether any of it is not of our own routes. A message that cannot be read may
-// be one.
-func (h *heard) others() bool {
+// drainOthers takes in what there is, and says whether any of it is not of our own routes. A message that cannot be
+// read may be one.
+func (h *heard) drainOthers() bool {
 	found := false
 	for {
 		n, _, err := unix.Recvfrom(h.socket.GetFd(), h.buffer[:], unix.MSG_DONTWAIT)
@@ -54,31 +54,31 @@ func (h *heard) others() bool {
 		case err != nil:
 			return true
 		default:
-			found = h.receive(h.buffer[:n]) || found
+			found = h.receiveMessages(h.buffer[:n]) || found
 		}
 	}
 }
 
-// delete deletes a route of ours, and says whether somebody else changed something before or meanwhile.
-func (h *heard) delete(k plan.RouteKey, do func() error) (others bool, err error) {
-	before := h.others()
+// deleteRoute deletes a route of ours, and says whether somebody else changed something before or meanwhile.
+func (h *heard) deleteRoute(k plan.RouteKey, do func() error) (others bool, err error) {
+	before := h.drainOthers()
 	h.deleting = k
 	err = do()
-	meanwhile := h.others()
+	meanwhile := h.drainOthers()
 	h.deleting = plan.RouteKey{}
 	return before || meanwhile, err
 }
 
-func (h *heard) receive(datagram []byte) (others bool) {
+func (h *heard) receiveMessages(datagram []byte) (others bool) {
 	messages, err := syscall.ParseNetlinkMessage(datagram)
 	for _, m := range messages {
-		others = !addsOurs(m) && !h.deleted(m) || others
+		others = !addsOurs(m) && !h.isOurDeletion(m) || others
 	}
 	return others || err != nil
 }
 
-// deleted says whether a message is of a route that we deleted.
-func (h *heard) deleted(m syscall.NetlinkMessage) bool {
+// isOurDeletion says whether a message is of a route that we deleted.
+func (h *heard) isOurDeletion(m syscall.NetlinkMessage) bool {
 	if m.Header.Type != unix.RTM_DELROUTE || !isOurs(m) {
 		return false
 	}

@@ -127,7 +127,7 @@ func ReadHost(ctx context.Context) (Host, error) {
 	}
 	h := Host{Links: hostLinks(links, name), Addrs: hostAddrs(addrs, name), Routes: hostRoutes(routes, name),
 		Refusals: hostRefusals(routes), Rules: hostRules(rules)}
-	h.Ours = h.ours(rules)
+	h.Ours = h.ourRows(rules)
 	return h, ctx.Err()
 }
 
@@ -136,8 +136,8 @@ func readAddrs() ([]kernelAddr, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer s.close()
-	return s.list()
+	defer s.closeSocket()
+	return s.listAddrs()
 }
 
 func listRoutes(n *netlink.Handle) (routes []netlink.Route, rules []netlink.Rule, err error) {
@@ -165,7 +165,7 @@ func listRules(n *netlink.Handle, family int) ([]netlink.Rule, error) {
 	return rules, err
 }
 
-func (h Host) ours(rules []netlink.Rule) []string {
+func (h Host) ourRows(rules []netlink.Rule) []string {
 	var out []string
 	for _, a := range h.Addrs {
 		if a.Ours {
@@ -183,7 +183,7 @@ func (h Host) ours(rules []netlink.Rule) []string {
 		}
 	}
 	for _, ip := range []string{"ipv4", "ipv6"} {
-		out = append(out, fmt.Sprint("forwarding ", ip, " ", forwards(ip, "all")))
+		out = append(out, fmt.Sprint("forwarding ", ip, " ", isForwarding(ip, "all")))
 	}
 	slices.Sort(out)
 	return out
@@ -203,7 +203,7 @@ func hostLinks(links []netlink.Link, name map[int]string) []Link {
 			Name: a.Name, Index: a.Index, MAC: a.HardwareAddr.String(), Up: a.Flags&net.FlagUp != 0, MTU: a.MTU,
 			Kind: l.Type(), Master: name[a.MasterIndex],
 			Carrier: a.RawFlags&unix.IFF_LOWER_UP != 0, Table: cmp.Or(vrfs[a.Index], vrfs[a.MasterIndex],
-				unix.RT_TABLE_MAIN), Forwards: forwards("ipv4", a.Name),
+				unix.RT_TABLE_MAIN), Forwards: isForwarding("ipv4", a.Name),
 		})
 	}
 	slices.SortFunc(all, func(a, b Link) int { return cmp.Compare(a.Name, b.Name) })
@@ -219,9 +219,9 @@ func hostAddrs(addrs []kernelAddr, name map[int]string) []Address {
 			rank = len(addrs) - i
 		}
 		all = append(all, Address{
-			Dev: name[a.link], Prefix: a.prefix, Deprecated: a.deprecated(),
+			Dev: name[a.link], Prefix: a.prefix, Deprecated: a.isDeprecated(),
 			Tentative: a.flags&(unix.IFA_F_TENTATIVE|unix.IFA_F_DADFAILED) != 0,
-			Ours:      a.ours(), Local: a.scope != unix.RT_SCOPE_UNIVERSE,
+			Ours:      a.isOurs(), Local: a.scope != unix.RT_SCOPE_UNIVERSE,
 			Secondary: a.flags&unix.IFA_F_SECONDARY != 0, Rank: rank,
 		})
 	}
@@ -232,8 +232,8 @@ func hostAddrs(addrs []kernelAddr, name map[int]string) []Address {
 	return all
 }
 
-// forwards reads the setting of a link that may be gone by now.
-func forwards(ip, link string) bool {
+// isForwarding reads the setting of a link that may be gone by now.
+func isForwarding(ip, link string) bool {
 	b, err := os.ReadFile("/proc/sys/net/" + ip + "/conf/" + link + "/forwarding")
 	return err == nil && strings.TrimSpace(string(b)) == "1"
 }

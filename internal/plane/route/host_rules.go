@@ -53,7 +53,7 @@ func hostRules(rules []netlink.Rule) []Rule {
 // goes on to the next rule where there is none.
 func (h Host) Route(table int, to netip.Addr) (dev string, ok bool) {
 	one := netip.PrefixFrom(to, to.BitLen())
-	found, ok := Host{Routes: alive(h.Routes)}.LookUp(Rule{Table: table}, one)
+	found, ok := Host{Routes: liveRoutes(h.Routes)}.LookUp(Rule{Table: table}, one)
 	refusal, refused := Host{Routes: h.Refusals}.LookUp(Rule{Table: table}, one)
 	if refused && (!ok || cmp.Or(cmp.Compare(refusal.Dst.Bits(), found.Dst.Bits()),
 		cmp.Compare(found.Metric, refusal.Metric)) > 0) {
@@ -62,7 +62,7 @@ func (h Host) Route(table int, to netip.Addr) (dev string, ok bool) {
 	return found.Dev, ok
 }
 
-func alive(routes []Route) []Route {
+func liveRoutes(routes []Route) []Route {
 	return slices.DeleteFunc(slices.Clone(routes), func(r Route) bool { return r.Dead })
 }
 

@@ -20,7 +20,7 @@ type kernel struct {
 	name      map[int]string
 }
 
-func (k *kernel) links() (links, error) {
+func (k *kernel) listLinks() (links, error) {
 	list, err := k.netlink.LinkList()
 	if err != nil {
 		return nil, err
@@ -38,16 +38,16 @@ func (k *kernel) links() (links, error) {
 	}, nil
 }
 
-func (k *kernel) link(dev string) netlink.Link {
+func (k *kernel) linkByName(dev string) netlink.Link {
 	return &netlink.Device{LinkAttrs: netlink.LinkAttrs{Name: dev, Index: k.index[dev]}}
 }
 
-// forget is part of stack: nothing is remembered.
-func (k *kernel) forget() {}
+// forgetAll is part of stack: nothing is remembered.
+func (k *kernel) forgetAll() {}
 
-func (k *kernel) setUp(dev string) error { return k.netlink.LinkSetUp(k.link(dev)) }
+func (k *kernel) setUp(dev string) error { return k.netlink.LinkSetUp(k.linkByName(dev)) }
 
-func (k *kernel) sysctl(key string) (string, error) {
+func (k *kernel) readSysctl(key string) (string, error) {
 	b, err := os.ReadFile(filepath.Join(k.sysctls, filepath.Clean("/"+sysctlPath(key))))
 	return strings.TrimSpace(string(b)), err
 }
@@ -76,15 +76,15 @@ func (k *kernel) keepTakingRA() error {
 			continue
 		}
 		path := filepath.Join(k.sysctls, "net/ipv6/conf", l.Name(), "accept_ra")
-		if err := os.WriteFile(path, []byte("2"), 0o644); gone(err, unix.ENOENT, unix.ENODEV) != nil {
+		if err := os.WriteFile(path, []byte("2"), 0o644); ignoreGone(err, unix.ENOENT, unix.ENODEV) != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// gone takes the errors that mean that a thing is deleted already for success.
-func gone(err error, already ...unix.Errno) error {
+// ignoreGone takes the errors that mean that a thing is deleted already for success.
+func ignoreGone(err error, already ...unix.Errno) error {
 	for _, e := range already {
 		if errors.Is(err, e) {
 			return nil

@@ -7,25 +7,26 @@ import (
 	"github.com/egret-net/egret/internal/plan"
 )
 
-func (k *kernel) addrs() (map[plan.Addr]heldAddr, error) {
-	if _, err := k.links(); err != nil {
+func (k *kernel) listAddrs() (map[plan.Addr]heldAddr, error) {
+	if _, err := k.listLinks(); err != nil {
 		return nil, err
 	}
-	list, err := k.addresses.list()
+	list, err := k.addresses.listAddrs()
 	if err != nil {
 		return nil, err
 	}
 	have := map[plan.Addr]heldAddr{}
 	for _, a := range list {
-		spec := plan.AddrSpec{NoDAD: a.prefix.Addr().Is6() && a.flags&unix.IFA_F_NODAD != 0, Deprecated: a.deprecated()}
-		have[plan.Addr{Dev: k.name[a.link], Prefix: a.prefix}] = heldAddr{spec: spec, ours: a.ours(),
-			former: a.former()}
+		spec := plan.AddrSpec{NoDAD: a.prefix.Addr().Is6() && a.flags&unix.IFA_F_NODAD != 0,
+			Deprecated: a.isDeprecated()}
+		have[plan.Addr{Dev: k.name[a.link], Prefix: a.prefix}] = heldAddr{spec: spec, ours: a.isOurs(),
+			former: a.isFormer()}
 	}
 	return have, nil
 }
 
 func (k *kernel) putAddr(a plan.Addr, spec plan.AddrSpec, there bool) error {
-	return k.addresses.put(k.index[a.Dev], a.Prefix, spec, there)
+	return k.addresses.putAddr(k.index[a.Dev], a.Prefix, spec, there)
 }
 
 // delAddr makes the kernel keep the other IPv4 addresses of the same subnet: with promote_secondaries 0, the default of
@@ -38,13 +39,13 @@ func (k *kernel) delAddr(a plan.Addr) error {
 		}
 		defer restore()
 	}
-	err := k.netlink.AddrDel(k.link(a.Dev), &netlink.Addr{IPNet: toIPNet(a.Prefix)})
-	return gone(err, unix.EADDRNOTAVAIL, unix.ENODEV)
+	err := k.netlink.AddrDel(k.linkByName(a.Dev), &netlink.Addr{IPNet: toIPNet(a.Prefix)})
+	return ignoreGone(err, unix.EADDRNOTAVAIL, unix.ENODEV)
 }
 
 func (k *kernel) promoteSecondaries(dev string) (restore func(), err error) {
 	key := plan.LinkSetting(dev, "promote_secondaries")
-	old, err := k.sysctl(key)
+	old, err := k.readSysctl(key)
 	if err != nil || old != "0" {
 		return func() {}, err
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/egret-net/egret/internal/plan"
 )
 
-func (k *kernel) routes() (map[plan.RouteKey][]heldRoute, error) {
-	if _, err := k.links(); err != nil {
+func (k *kernel) listRoutes() (map[plan.RouteKey][]heldRoute, error) {
+	if _, err := k.listLinks(); err != nil {
 		return nil, err
 	}
 	have := map[plan.RouteKey][]heldRoute{}
@@ -74,5 +74,5 @@ func (k *kernel) delRoute(h heldRoute) error {
 	err := k.netlink.RouteDel(&netlink.Route{Table: h.key.Table, Dst: toIPNet(h.key.Dst), Priority: h.metric,
 		Protocol:  Protocol,
 		LinkIndex: k.index[h.route.Dev], Scope: netlink.SCOPE_NOWHERE})
-	return gone(err, unix.ESRCH, unix.ENODEV)
+	return ignoreGone(err, unix.ESRCH, unix.ENODEV)
 }

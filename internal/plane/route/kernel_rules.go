@@ -7,7 +7,7 @@ import (
 	"github.com/egret-net/egret/internal/plan"
 )
 
-func (k *kernel) rules() (map[plan.Rule]bool, error) {
+func (k *kernel) listRules() (map[plan.Rule]bool, error) {
 	have := map[plan.Rule]bool{}
 	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
 		list, err := listRules(k.netlink, family)
@@ -49,7 +49,7 @@ func (k *kernel) addRule(r plan.Rule) error {
 }
 
 func (k *kernel) delRule(r plan.Rule) error {
-	return gone(k.netlink.RuleDel(toRule(r)), unix.ENOENT)
+	return ignoreGone(k.netlink.RuleDel(toRule(r)), unix.ENOENT)
 }
 
 func toRule(r plan.Rule) *netlink.Rule {

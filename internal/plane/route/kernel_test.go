@@ -178,8 +178,8 @@ func TestKernelThatKeepsNoAddressProtocol(t *testing.T) {
 
 type forgetful struct{ fakeStack }
 
-func (f forgetful) addrs() (map[plan.Addr]heldAddr, error) {
-	have, err := f.fakeStack.addrs()
+func (f forgetful) listAddrs() (map[plan.Addr]heldAddr, error) {
+	have, err := f.fakeStack.listAddrs()
 	for k, a := range have {
 		have[k] = heldAddr{spec: a.spec}
 	}

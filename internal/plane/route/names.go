@@ -27,7 +27,7 @@ func TableNames(root string) map[string]int {
 	further := map[string]string{} // by name without its folder
 	for _, folder := range namesUsr {
 		usr := filepath.Join(root, folder)
-		if _, err := os.Stat(filepath.Join(usr, "rt_tables")); err == nil && missing(table) {
+		if _, err := os.Stat(filepath.Join(usr, "rt_tables")); err == nil && fileMissing(table) {
 			table = filepath.Join(usr, "rt_tables")
 		}
 		addConfigs(further, usr)
@@ -51,7 +51,7 @@ func TableNames(root string) map[string]int {
 	return names
 }
 
-func missing(file string) bool {
+func fileMissing(file string) bool {
 	_, err := os.Stat(file)
 	return errors.Is(err, fs.ErrNotExist)
 }

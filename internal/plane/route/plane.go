@@ -58,7 +58,7 @@ func New(o Options) (*Plane, error) {
 	changes, err := openHeard()
 	if err != nil {
 		h.Close()
-		a.close()
+		a.closeSocket()
 		return nil, err
 	}
 	if o.SysctlRoot == "" {
@@ -93,27 +93,27 @@ func newPlane(s stack) *Plane {
 // stack is what the plane asks of a kernel. Things that are gone already are deleted without error. An error that wraps
 // a unix.Errno, fs.ErrNotExist or errInvalid is the row's fault, unless targetFails says otherwise.
 type stack interface {
-	// links lists the links.
-	links() (links, error)
+	// listLinks lists the links.
+	listLinks() (links, error)
 	setUp(dev string) error
-	addrs() (map[plan.Addr]heldAddr, error)
+	listAddrs() (map[plan.Addr]heldAddr, error)
 	// putAddr adds an address, or changes it when it is there.
 	putAddr(k plan.Addr, spec plan.AddrSpec, there bool) error
 	delAddr(k plan.Addr) error
-	routes() (map[plan.RouteKey][]heldRoute, error)
+	listRoutes() (map[plan.RouteKey][]heldRoute, error)
 	// putRoute adds a route of ours, or changes it when it is there.
 	putRoute(k plan.RouteKey, r plan.Route, there bool) error
 	delRoute(r heldRoute) error
-	// rules says of each rule whether it is ours. Rules that a plan.Rule cannot express are left out.
-	rules() (map[plan.Rule]bool, error)
+	// listRules says of each rule whether it is ours. Rules that a plan.Rule cannot express are left out.
+	listRules() (map[plan.Rule]bool, error)
 	addRule(plan.Rule) error
 	delRule(plan.Rule) error
-	sysctl(key string) (string, error)
+	readSysctl(key string) (string, error)
 	setSysctl(key, value string) error
 	// keepTakingRA has links take router advertisements that would not when the host forwards.
 	keepTakingRA() error
-	// forget makes everything be read the next time.
-	forget()
+	// forgetAll makes everything be read the next time.
+	forgetAll()
 }
 
 // links says of a link by name whether it is up, and whether there is one.
@@ -141,7 +141,7 @@ var errInvalid = errors.New("invalid")
 func (p *Plane) Name() string { return planeName }
 
 // Forget is part of plane.Plane.
-func (p *Plane) Forget() { p.stack.forget() }
+func (p *Plane) Forget() { p.stack.forgetAll() }
 
 // Grow is part of plane.Plane. Rows on which others depend come first: settings, addresses, routes, rules.
 func (p *Plane) Grow(ctx context.Context, want *plan.State) error {
@@ -170,8 +170,8 @@ func inOrder(ctx context.Context, want *plan.State, parts ...func(*plan.State, *
 // refusals collects the errors that are a row's own fault.
 type refusals []error
 
-// add keeps err when it is the row's fault; it returns an error that says that the target fails.
-func (r *refusals) add(owner plan.Owner, row string, err error) error {
+// addRefusal keeps err when it is the row's fault; it returns an error that says that the target fails.
+func (r *refusals) addRefusal(owner plan.Owner, row string, err error) error {
 	if err == nil {
 		return nil
 	}

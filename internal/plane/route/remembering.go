@@ -20,14 +20,14 @@ type remembering struct {
 	judged      bool // knownAddrs say which are severed
 }
 
-func (r *remembering) forget() {
+func (r *remembering) forgetAll() {
 	r.knownLinks, r.knownAddrs, r.knownRoutes, r.knownRules, r.judged = nil, nil, nil, nil, false
 }
 
-// known is what is remembered, if nobody has changed anything since, or what read gives.
-func known[T any](r *remembering, at *T, isKnown func(T) bool, read func() (T, error)) (T, error) {
-	if r.heard.others() {
-		r.forget()
+// readOrKnown is what is remembered, if nobody has changed anything since, or what read gives.
+func readOrKnown[T any](r *remembering, at *T, isKnown func(T) bool, read func() (T, error)) (T, error) {
+	if r.heard.drainOthers() {
+		r.forgetAll()
 	}
 	if isKnown(*at) {
 		return *at, nil
@@ -39,27 +39,28 @@ func known[T any](r *remembering, at *T, isKnown func(T) bool, read func() (T, e
 	return now, err
 }
 
-func (r *remembering) links() (links, error) {
-	return known(r, &r.knownLinks, func(l links) bool { return l != nil }, r.stack.links)
+func (r *remembering) listLinks() (links, error) {
+	return readOrKnown(r, &r.knownLinks, func(l links) bool { return l != nil }, r.stack.listLinks)
 }
 
-// addrs also says which addresses are severed, if nobody changed anything while all was read. After a change there is
-// another round.
-func (r *remembering) addrs() (map[plan.Addr]heldAddr, error) {
-	links, err := r.links()
+// listAddrs also says which addresses are severed, if nobody changed anything while all was read. After a change there
+// is another round.
+func (r *remembering) listAddrs() (map[plan.Addr]heldAddr, error) {
+	links, err := r.listLinks()
 	if err != nil {
 		return nil, err
 	}
-	routes, err := r.routes()
+	routes, err := r.listRoutes()
 	if err != nil {
 		return nil, err
 	}
-	have, err := known(r, &r.knownAddrs, func(m map[plan.Addr]heldAddr) bool { return m != nil }, r.stack.addrs)
+	have, err := readOrKnown(r, &r.knownAddrs, func(m map[plan.Addr]heldAddr) bool { return m != nil },
+		r.stack.listAddrs)
 	if err != nil || r.judged {
 		return have, err
 	}
-	if r.heard.others() {
-		r.forget()
+	if r.heard.drainOthers() {
+		r.forgetAll()
 		return have, nil
 	}
 	if r.judged = r.knownRoutes != nil; r.judged {
@@ -94,34 +95,34 @@ func markSevered(have map[plan.Addr]heldAddr, links links, routes map[plan.Route
 	}
 }
 
-func (r *remembering) routes() (map[plan.RouteKey][]heldRoute, error) {
+func (r *remembering) listRoutes() (map[plan.RouteKey][]heldRoute, error) {
 	isKnown := func(m map[plan.RouteKey][]heldRoute) bool { return m != nil }
-	return known(r, &r.knownRoutes, isKnown, r.stack.routes)
+	return readOrKnown(r, &r.knownRoutes, isKnown, r.stack.listRoutes)
 }
 
-func (r *remembering) rules() (map[plan.Rule]bool, error) {
-	return known(r, &r.knownRules, func(m map[plan.Rule]bool) bool { return m != nil }, r.stack.rules)
+func (r *remembering) listRules() (map[plan.Rule]bool, error) {
+	return readOrKnown(r, &r.knownRules, func(m map[plan.Rule]bool) bool { return m != nil }, r.stack.listRules)
 }
 
 func (r *remembering) setUp(dev string) error {
-	defer r.forget()
+	defer r.forgetAll()
 	return r.stack.setUp(dev)
 }
 
 // putAddr makes the kernel add routes, too.
 func (r *remembering) putAddr(k plan.Addr, spec plan.AddrSpec, there bool) error {
-	defer r.forget()
+	defer r.forgetAll()
 	return r.stack.putAddr(k, spec, there)
 }
 
 func (r *remembering) delAddr(k plan.Addr) error {
-	defer r.forget()
+	defer r.forgetAll()
 	return r.stack.delAddr(k)
 }
 
 func (r *remembering) putRoute(k plan.RouteKey, route plan.Route, there bool) error {
 	if err := r.stack.putRoute(k, route, there); err != nil {
-		r.forget()
+		r.forgetAll()
 		return err
 	}
 	if r.knownRoutes != nil {
@@ -132,9 +133,9 @@ func (r *remembering) putRoute(k plan.RouteKey, route plan.Route, there bool) er
 }
 
 func (r *remembering) delRoute(h heldRoute) error {
-	others, err := r.heard.delete(h.key, func() error { return r.stack.delRoute(h) })
+	others, err := r.heard.deleteRoute(h.key, func() error { return r.stack.delRoute(h) })
 	if err != nil || others || h.metric != ourMetric(h.key) || r.knownRoutes == nil {
-		r.forget()
+		r.forgetAll()
 		return err
 	}
 	if r.knownRoutes[h.key] = r.withoutOurs(h.key); len(r.knownRoutes[h.key]) == 0 {
@@ -152,11 +153,11 @@ func (r *remembering) withoutOurs(k plan.RouteKey) []heldRoute {
 }
 
 func (r *remembering) addRule(k plan.Rule) error {
-	defer r.forget()
+	defer r.forgetAll()
 	return r.stack.addRule(k)
 }
 
 func (r *remembering) delRule(k plan.Rule) error {
-	defer r.forget()
+	defer r.forgetAll()
 	return r.stack.delRule(k)
 }

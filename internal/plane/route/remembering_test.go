@@ -23,13 +23,16 @@ func (l *listed) delRoute(h heldRoute) error {
 	return l.stack.delRoute(h)
 }
 
-func (l *listed) links() (links, error) { l.n++; return l.stack.links() }
+func (l *listed) listLinks() (links, error) { l.n++; return l.stack.listLinks() }
 
-func (l *listed) addrs() (map[plan.Addr]heldAddr, error) { l.n++; return l.stack.addrs() }
+func (l *listed) listAddrs() (map[plan.Addr]heldAddr, error) { l.n++; return l.stack.listAddrs() }
 
-func (l *listed) routes() (map[plan.RouteKey][]heldRoute, error) { l.n++; return l.stack.routes() }
+func (l *listed) listRoutes() (map[plan.RouteKey][]heldRoute, error) {
+	l.n++
+	return l.stack.listRoutes()
+}
 
-func (l *listed) rules() (map[plan.Rule]bool, error) { l.n++; return l.stack.rules() }
+func (l *listed) listRules() (map[plan.Rule]bool, error) { l.n++; return l.stack.listRules() }
 
 // openListed is a plane that has stateA on a kernel.
 func openListed(t *testing.T) (*Plane, *plan.State, *listed) {

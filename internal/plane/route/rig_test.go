@@ -156,21 +156,21 @@ func rig(t *testing.T, target func() stack) *planetest.Rig {
 func dump(t *testing.T, s stack, ours bool) string {
 	t.Helper()
 	rows := &plan.Rows{}
-	addrs, err := s.addrs()
+	addrs, err := s.listAddrs()
 	fatal(t, err)
 	for k, a := range addrs {
 		if a.ours == ours {
 			plan.Add(&rows.Addrs, k, a.spec)
 		}
 	}
-	routes, err := s.routes()
+	routes, err := s.listRoutes()
 	fatal(t, err)
 	for _, r := range slices.Concat(slices.Collect(maps.Values(routes))...) {
 		if r.ours == ours {
 			plan.Add(&rows.Routes, r.key, r.route)
 		}
 	}
-	rules, err := s.rules()
+	rules, err := s.listRules()
 	fatal(t, err)
 	for k, o := range rules {
 		if o == ours {

@@ -36,11 +36,11 @@ func (p *Plane) growRoutes(want *plan.State, r *refusals) error {
 	if len(want.Routes) == 0 {
 		return nil
 	}
-	links, err := p.stack.links()
+	links, err := p.stack.listLinks()
 	if err != nil {
 		return fmt.Errorf("list links: %w", err)
 	}
-	have, err := p.stack.routes()
+	have, err := p.stack.listRoutes()
 	if err != nil {
 		return fmt.Errorf("list routes: %w", err)
 	}
@@ -50,7 +50,7 @@ func (p *Plane) growRoutes(want *plan.State, r *refusals) error {
 		if k.Dst.IsValid() {
 			err = p.growRoute(seenKey(k), route, links, have[seenKey(k)])
 		}
-		if err := r.add(want.Routes.Owner(k), routeRow(k, route), err); err != nil {
+		if err := r.addRefusal(want.Routes.Owner(k), routeRow(k, route), err); err != nil {
 			return err
 		}
 	}
@@ -86,7 +86,7 @@ func (p *Plane) shrinkRoutes(want *plan.State, _ *refusals) error {
 	for k := range want.Routes {
 		wanted[seenKey(k)] = true
 	}
-	have, err := p.stack.routes()
+	have, err := p.stack.listRoutes()
 	if err != nil {
 		return fmt.Errorf("list routes: %w", err)
 	}

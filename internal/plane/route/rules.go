@@ -38,7 +38,7 @@ func (p *Plane) growRules(want *plan.State, r *refusals) error {
 	if len(want.Rules) == 0 {
 		return nil
 	}
-	have, err := p.stack.rules()
+	have, err := p.stack.listRules()
 	if err != nil {
 		return fmt.Errorf("list rules: %w", err)
 	}
@@ -46,7 +46,7 @@ func (p *Plane) growRules(want *plan.State, r *refusals) error {
 		if _, there := have[seenRule(k)]; there {
 			continue
 		}
-		if err := r.add(want.Rules.Owner(k), ruleRow(k), p.stack.addRule(seenRule(k))); err != nil {
+		if err := r.addRefusal(want.Rules.Owner(k), ruleRow(k), p.stack.addRule(seenRule(k))); err != nil {
 			return err
 		}
 	}
@@ -58,7 +58,7 @@ func (p *Plane) shrinkRules(want *plan.State, _ *refusals) error {
 	for k := range want.Rules {
 		wanted[seenRule(k)] = true
 	}
-	have, err := p.stack.rules()
+	have, err := p.stack.listRules()
 	if err != nil {
 		return fmt.Errorf("list rules: %w", err)
 	}

@@ -21,7 +21,7 @@ func (p *Plane) growSysctls(want *plan.State, r *refusals) error {
 	})
 	for _, k := range keys {
 		value, _ := want.Sysctls.Get(k)
-		if err := r.add(want.Sysctls.Owner(k), sysctlRow(k, value), p.growSysctl(k.Key, value)); err != nil {
+		if err := r.addRefusal(want.Sysctls.Owner(k), sysctlRow(k, value), p.growSysctl(k.Key, value)); err != nil {
 			return err
 		}
 	}
@@ -32,7 +32,7 @@ func (p *Plane) growSysctl(key, value string) error {
 	if err := checkSysctl(key, value); err != nil {
 		return err
 	}
-	have, err := p.stack.sysctl(key)
+	have, err := p.stack.readSysctl(key)
 	if err != nil || sameSysctl(have, value) {
 		return err
 	}
@@ -44,7 +44,7 @@ func (p *Plane) growSysctl(key, value string) error {
 	if err != nil {
 		return err
 	}
-	have, err = p.stack.sysctl(key)
+	have, err = p.stack.readSysctl(key)
 	if err == nil && !sameSysctl(have, value) {
 		return fmt.Errorf("the kernel made it %q", have)
 	}
@@ -69,7 +69,7 @@ func isForwardAll(key string) int {
 // A link that comes later starts as it would have, for only "all" decides whether packets are forwarded.
 func (p *Plane) forwardAll(key string) error {
 	const later = "net.ipv6.conf.default.forwarding"
-	before, err := p.stack.sysctl(later)
+	before, err := p.stack.readSysctl(later)
 	if err != nil {
 		return err
 	}

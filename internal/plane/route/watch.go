@@ -41,16 +41,16 @@ func Watch(ctx context.Context) (<-chan Change, error) {
 			if err != nil && !lost {
 				return
 			}
-			if lost || !all(messages, adds) {
-				tell(changed, Change{Taken: lost || slices.ContainsFunc(messages, takesOurs)})
+			if lost || !allMessages(messages, isOwnAddition) {
+				sendChange(changed, Change{Taken: lost || slices.ContainsFunc(messages, takesOurs)})
 			}
 		}
 	}()
 	return changed, nil
 }
 
-// adds says whether a message only says that we added something that no fact of the world tells of.
-func adds(m syscall.NetlinkMessage) bool {
+// isOwnAddition says whether a message only says that we added something that no fact of the world tells of.
+func isOwnAddition(m syscall.NetlinkMessage) bool {
 	if !addsOurs(m) || m.Header.Type == unix.RTM_NEWRULE {
 		return addsOurs(m)
 	}
@@ -58,12 +58,12 @@ func adds(m syscall.NetlinkMessage) bool {
 	return ok && (k.Table == plan.MainTable || k.Table == plan.ReplyTable)
 }
 
-func all(messages []syscall.NetlinkMessage, such func(syscall.NetlinkMessage) bool) bool {
+func allMessages(messages []syscall.NetlinkMessage, such func(syscall.NetlinkMessage) bool) bool {
 	return !slices.ContainsFunc(messages, func(m syscall.NetlinkMessage) bool { return !such(m) })
 }
 
-// tell adds to what nobody has taken yet. It alone sends.
-func tell(to chan Change, c Change) {
+// sendChange adds to what nobody has taken yet. It alone sends.
+func sendChange(to chan Change, c Change) {
 	select {
 	case before := <-to:
 		c.Taken = c.Taken || before.Taken

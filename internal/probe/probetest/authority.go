@@ -59,24 +59,24 @@ func NewAuthority(t *testing.T, name string) *Authority {
 // OVN it has no other name than its common one.
 func (a *Authority) Write(dir, name string) probe.Files {
 	a.t.Helper()
-	return a.write(dir, &x509.Certificate{Subject: pkix.Name{CommonName: name}})
+	return a.writeFiles(dir, &x509.Certificate{Subject: pkix.Name{CommonName: name}})
 }
 
 // WriteExpired does so with a certificate that was valid until a minute ago.
 func (a *Authority) WriteExpired(dir, name string) probe.Files {
 	a.t.Helper()
-	return a.write(dir, &x509.Certificate{Subject: pkix.Name{CommonName: name},
+	return a.writeFiles(dir, &x509.Certificate{Subject: pkix.Name{CommonName: name},
 		NotBefore: a.cert.NotBefore, NotAfter: time.Now().Add(-time.Minute)})
 }
 
 // WriteServer does so with a certificate of a host, as those that find it by its name or address want it.
 func (a *Authority) WriteServer(dir string, names []string, ips ...net.IP) probe.Files {
 	a.t.Helper()
-	return a.write(dir, &x509.Certificate{DNSNames: names, IPAddresses: ips,
+	return a.writeFiles(dir, &x509.Certificate{DNSNames: names, IPAddresses: ips,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
 }
 
-func (a *Authority) write(dir string, leaf *x509.Certificate) probe.Files {
+func (a *Authority) writeFiles(dir string, leaf *x509.Certificate) probe.Files {
 	a.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

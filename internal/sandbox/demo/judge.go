@@ -23,23 +23,24 @@ type row struct {
 	awaiting bool // not tried yet
 }
 
-// problem says what is wrong; empty if the row is right.
-func (r row) problem() string {
+// problemText says what is wrong; empty if the row is right.
+func (r row) problemText() string {
 	wrong := func(a answer) bool { return a.failure == "" && !slices.Contains(r.want, a.source) }
 	failed := func(a answer) bool { return a.failure != "" }
 	switch {
 	case slices.ContainsFunc(r.answers, wrong):
-		return "want " + alternatives(r.want)
+		return "want " + joinAlternatives(r.want)
 	case !slices.ContainsFunc(r.answers, func(a answer) bool { return !failed(a) }):
-		return "no connection, want " + alternatives(r.want)
+		return "no connection, want " + joinAlternatives(r.want)
 	case !r.mayMiss && slices.ContainsFunc(r.answers, failed):
 		return "not every connection was answered"
 	}
 	return ""
 }
 
-// seen lists what was seen, each with its number, sources in order and failures last: "172.18.0.33 x5, 172.18.0.44 x3".
-func (r row) seen() string {
+// seenText lists what was seen, each with its number, sources in order and failures last: "172.18.0.33 x5, 172.18.0.44
+// x3".
+func (r row) seenText() string {
 	count := map[answer]int{}
 	for _, a := range r.answers {
 		count[a]++
@@ -68,8 +69,8 @@ func (r row) seen() string {
 	return strings.Join(texts, ", ")
 }
 
-// unused are the egress IPs that no row showed: with several addresses, each must carry connections.
-func unused(rows []row, want []netip.Addr) []netip.Addr {
+// unusedAddresses are the egress IPs that no row showed: with several addresses, each must carry connections.
+func unusedAddresses(rows []row, want []netip.Addr) []netip.Addr {
 	seen := map[netip.Addr]bool{}
 	for _, r := range rows {
 		for _, a := range r.answers {
@@ -79,7 +80,7 @@ func unused(rows []row, want []netip.Addr) []netip.Addr {
 	return slices.DeleteFunc(slices.Clone(want), func(a netip.Addr) bool { return seen[a] })
 }
 
-func alternatives(addrs []netip.Addr) string {
+func joinAlternatives(addrs []netip.Addr) string {
 	var texts []string
 	for _, a := range addrs {
 		texts = append(texts, a.String())

@@ -46,7 +46,7 @@ func TestProblem(t *testing.T) {
 			"want 172.18.0.33 or 172.18.0.44"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if have := c.row.problem(); have != c.want {
+			if have := c.row.problemText(); have != c.want {
 				t.Errorf("have %q, want %q", have, c.want)
 			}
 		})
@@ -56,14 +56,14 @@ func TestProblem(t *testing.T) {
 func TestSeen(t *testing.T) {
 	r := row{answers: append(append([]answer{{failure: "refused"}},
 		saw("172.18.0.44", "172.18.0.33", "172.18.0.44")...), answer{failure: "refused"})}
-	if have, want := r.seen(), "172.18.0.33, 172.18.0.44 x2, refused x2"; have != want {
+	if have, want := r.seenText(), "172.18.0.33, 172.18.0.44 x2, refused x2"; have != want {
 		t.Errorf("have %q, want %q", have, want)
 	}
 }
 
 func TestUnused(t *testing.T) {
 	rows := []row{{answers: saw("172.18.0.33")}, {answers: saw("172.18.0.2")}}
-	have := unused(rows, ips("172.18.0.33", "172.18.0.44"))
+	have := unusedAddresses(rows, ips("172.18.0.33", "172.18.0.44"))
 	if len(have) != 1 || have[0] != netip.MustParseAddr("172.18.0.44") {
 		t.Errorf("have %v, want 172.18.0.44 alone", have)
 	}

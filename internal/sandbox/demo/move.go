@@ -21,8 +21,8 @@ const (
 	settleTime = 2 * time.Second // after which a controller that would move something has done so
 )
 
-// places shows where each address is: by the object's status, and by the neighbour table of a host outside.
-func (d *demo) places(ctx context.Context) error {
+// showPlaces shows where each address is: by the object's status, and by the neighbour table of a host outside.
+func (d *demo) showPlaces(ctx context.Context) error {
 	e, err := d.egressIP(ctx)
 	if err != nil {
 		return err
@@ -31,22 +31,22 @@ func (d *demo) places(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer w.close()
+	defer w.closeTable()
 	var cells [][]string
 	for _, i := range e.Status.Items {
 		ip, err := netip.ParseAddr(i.EgressIP)
 		if err != nil {
 			return err
 		}
-		holder, err := w.holder(ip)
+		holder, err := w.holderOf(ip)
 		if err != nil {
 			return err
 		}
 		cells = append(cells, []string{i.EgressIP, i.Node, holder, d.judgePlace(i, holder)})
 	}
-	d.screen.say("")
-	d.screen.print(d.screen.table([]string{"EGRESS IP", "NODE BY STATUS", "NODE THAT " + strings.ToUpper(w.host) +
-		" SENDS TO", ""}, cells))
+	d.screen.printLine("")
+	d.screen.printText(d.screen.renderTable([]string{"EGRESS IP", "NODE BY STATUS",
+		"NODE THAT " + strings.ToUpper(w.host) + " SENDS TO", ""}, cells))
 	return nil
 }
 
@@ -58,50 +58,50 @@ func (d *demo) judgePlace(i v1.EgressIPStatusItem, holder string) string {
 	return "WRONG: want " + i.Node
 }
 
-// move labels the stand-by node, unlabels a node that hosts an address, and labels it again, with pods connecting
+// showMove labels the stand-by node, unlabels a node that hosts an address, and labels it again, with pods connecting
 // meanwhile.
-func (d *demo) move(ctx context.Context, p pods, standby string) error {
+func (d *demo) showMove(ctx context.Context, p pods, standby string) error {
 	before, err := d.egressIP(ctx)
 	if err != nil {
 		return err
 	}
 	left := before.Status.Items[0].Node
-	d.screen.title("One egress node more: nothing moves")
-	if err := d.labelled(ctx, standby, before.Status.Items); err != nil {
+	d.screen.beginPart("One egress node more: nothing moves")
+	if err := d.labelAndJudge(ctx, standby, before.Status.Items); err != nil {
 		return err
 	}
-	d.screen.title("Unlabel egress node " + left + ": its addresses move to " + standby)
+	d.screen.beginPart("Unlabel egress node " + left + ": its addresses move to " + standby)
 	if err := d.moveUnderTraffic(ctx, p, before.Status.Items, left, standby); err != nil {
 		return err
 	}
-	if err := d.places(ctx); err != nil {
+	if err := d.showPlaces(ctx); err != nil {
 		return err
 	}
-	if err := d.traffic(ctx, p, "What the servers see after the move"); err != nil {
+	if err := d.showTraffic(ctx, p, "What the servers see after the move"); err != nil {
 		return err
 	}
 	after, err := d.egressIP(ctx)
 	if err != nil {
 		return err
 	}
-	d.screen.title("Label " + left + " again: nothing moves")
-	return d.labelled(ctx, left, after.Status.Items)
+	d.screen.beginPart("Label " + left + " again: nothing moves")
+	return d.labelAndJudge(ctx, left, after.Status.Items)
 }
 
-// labelled makes a node an egress node and judges that every address stays.
-func (d *demo) labelled(ctx context.Context, node string, before []v1.EgressIPStatusItem) error {
-	d.screen.say("kubectl label node %s %s=\"\"", node, assignableLabel)
-	if err := d.label(ctx, node, true); err != nil {
+// labelAndJudge makes a node an egress node and judges that every address stays.
+func (d *demo) labelAndJudge(ctx context.Context, node string, before []v1.EgressIPStatusItem) error {
+	d.screen.printLine("kubectl label node %s %s=\"\"", node, assignableLabel)
+	if err := d.labelNode(ctx, node, true); err != nil {
 		return err
 	}
-	if err := pause(ctx, settleTime); err != nil {
+	if err := sleepUnlessDone(ctx, settleTime); err != nil {
 		return err
 	}
 	e, err := d.egressIP(ctx)
 	if err != nil {
 		return err
 	}
-	d.screen.say("status: %s", itemsText(e.Status.Items))
+	d.screen.printLine("status: %s", itemsText(e.Status.Items))
 	if !slices.Equal(e.Status.Items, before) {
 		d.wrong = append(d.wrong,
 			fmt.Sprintf("after label of %s: status was %s, is %s", node, itemsText(before), itemsText(e.Status.Items)))
@@ -119,35 +119,38 @@ func itemsText(items []v1.EgressIPStatusItem) string {
 
 // moveUnderTraffic unlabels a node while the served pods connect to the first host all the time.
 func (d *demo) moveUnderTraffic(ctx context.Context, p pods, before []v1.EgressIPStatusItem, left, to string) error {
-	egressIPs, err := d.addresses(ctx)
+	egressIPs, err := d.egressAddresses(ctx)
 	if err != nil {
 		return err
 	}
 	var samples []sample
 	var rows []row
 	stream, streamCtx := errgroup.WithContext(ctx)
-	stream.Go(func() (err error) { samples, rows, err = d.stream(streamCtx, p.served, egressIPs); return err })
-	if err := pause(ctx, time.Second); err != nil {
+	stream.Go(func() (err error) {
+		samples, rows, err = d.streamConnections(streamCtx, p.served, egressIPs)
+		return err
+	})
+	if err := sleepUnlessDone(ctx, time.Second); err != nil {
 		return err
 	}
-	d.screen.say("kubectl label node %s %s-", left, assignableLabel)
-	m, err := d.unlabel(ctx, left, to, moving(before, left))
+	d.screen.printLine("kubectl label node %s %s-", left, assignableLabel)
+	m, err := d.unlabelAndWait(ctx, left, to, movingAddresses(before, left))
 	if err != nil {
 		return err
 	}
 	if err := stream.Wait(); err != nil {
 		return err
 	}
-	d.screen.say("status before: %s", itemsText(before))
-	d.screen.say("status after:  %s", itemsText(m.after))
-	d.screen.say("\nConnections of the served pods meanwhile:\n")
-	d.screen.print(d.screen.rowsTable(rows))
-	d.judge("while it moves", rows)
-	d.report(m, moving(before, left), samples)
+	d.screen.printLine("status before: %s", itemsText(before))
+	d.screen.printLine("status after:  %s", itemsText(m.after))
+	d.screen.printLine("\nConnections of the served pods meanwhile:\n")
+	d.screen.printText(d.screen.rowsTable(rows))
+	d.judgeRows("while it moves", rows)
+	d.reportMove(m, movingAddresses(before, left), samples)
 	return nil
 }
 
-func moving(items []v1.EgressIPStatusItem, from string) []netip.Addr {
+func movingAddresses(items []v1.EgressIPStatusItem, from string) []netip.Addr {
 	var ips []netip.Addr
 	for _, i := range items {
 		if ip, err := netip.ParseAddr(i.EgressIP); err == nil && i.Node == from {
@@ -166,13 +169,13 @@ type movement struct {
 	after   []v1.EgressIPStatusItem
 }
 
-// unlabel takes a node's label and waits until status and network have the addresses on the other node.
-func (d *demo) unlabel(ctx context.Context, left, to string, ips []netip.Addr) (movement, error) {
+// unlabelAndWait takes a node's label and waits until status and network have the addresses on the other node.
+func (d *demo) unlabelAndWait(ctx context.Context, left, to string, ips []netip.Addr) (movement, error) {
 	w, err := openWire(d.cluster.ExternalHosts()[0].Name, d.cluster.Nodes())
 	if err != nil {
 		return movement{}, err
 	}
-	defer w.close()
+	defer w.closeTable()
 	var staying []string
 	for _, n := range d.cluster.Nodes() {
 		if n.Name != left {
@@ -180,11 +183,11 @@ func (d *demo) unlabel(ctx context.Context, left, to string, ips []netip.Addr) (
 		}
 	}
 	m := movement{to: to, began: time.Now()}
-	if err := d.label(ctx, left, false); err != nil {
+	if err := d.labelNode(ctx, left, false); err != nil {
 		return m, err
 	}
 	var g errgroup.Group
-	g.Go(func() (err error) { m.arrived, err = arrivals(ctx, w, ips, to); return err })
+	g.Go(func() (err error) { m.arrived, err = awaitArrivals(ctx, w, ips, to); return err })
 	g.Go(func() error {
 		e, err := d.awaitReady(ctx, staying)
 		if err == nil {
@@ -196,12 +199,12 @@ func (d *demo) unlabel(ctx context.Context, left, to string, ips []netip.Addr) (
 	return m, err
 }
 
-// arrivals watches the neighbour table until all addresses are at the node, or moveTime has passed.
-func arrivals(ctx context.Context, w *wire, ips []netip.Addr, node string) (map[netip.Addr]time.Time, error) {
+// awaitArrivals watches the neighbour table until all addresses are at the node, or moveTime has passed.
+func awaitArrivals(ctx context.Context, w *wire, ips []netip.Addr, node string) (map[netip.Addr]time.Time, error) {
 	arrived := map[netip.Addr]time.Time{}
 	for deadline := time.Now().Add(moveTime); len(arrived) < len(ips) && time.Now().Before(deadline); {
 		for _, ip := range ips {
-			holder, err := w.holder(ip)
+			holder, err := w.holderOf(ip)
 			if err != nil {
 				return nil, err
 			}
@@ -209,32 +212,33 @@ func arrivals(ctx context.Context, w *wire, ips []netip.Addr, node string) (map[
 				arrived[ip] = time.Now()
 			}
 		}
-		if err := pause(ctx, 5*time.Millisecond); err != nil {
+		if err := sleepUnlessDone(ctx, 5*time.Millisecond); err != nil {
 			return nil, err
 		}
 	}
 	return arrived, nil
 }
 
-// report prints the times of a move; one that did not happen is wrong.
-func (d *demo) report(m movement, ips []netip.Addr, samples []sample) {
-	d.screen.say("\nAfter the label was taken away:")
-	d.screen.say("  %8s  the EgressIP is Ready again", milliseconds(m.ready))
+// reportMove prints the times of a move; one that did not happen is wrong.
+func (d *demo) reportMove(m movement, ips []netip.Addr, samples []sample) {
+	d.screen.printLine("\nAfter the label was taken away:")
+	d.screen.printLine("  %8s  the EgressIP is Ready again", inMilliseconds(m.ready))
 	for _, ip := range ips {
 		if _, ok := m.arrived[ip]; !ok {
 			d.wrong = append(d.wrong, fmt.Sprintf("the network does not have %s at %s after %s", ip, m.to, moveTime))
 			continue
 		}
-		d.screen.say("  %8s  the network has %s at %s", milliseconds(m.arrived[ip].Sub(m.began)), ip, m.to)
+		d.screen.printLine("  %8s  the network has %s at %s", inMilliseconds(m.arrived[ip].Sub(m.began)), ip, m.to)
 		if first, ok := firstThrough(samples, ip, m.arrived[ip]); ok {
-			d.screen.say("  %8s  the first new connection with it is answered", milliseconds(first.Sub(m.began)))
+			d.screen.printLine("  %8s  the first new connection with it is answered",
+				inMilliseconds(first.Sub(m.began)))
 		} else {
 			d.wrong = append(d.wrong, fmt.Sprintf("no new connection with %s through %s", ip, m.to))
 		}
 	}
 }
 
-func milliseconds(t time.Duration) string { return strconv.FormatInt(t.Milliseconds(), 10) + " ms" }
+func inMilliseconds(t time.Duration) string { return strconv.FormatInt(t.Milliseconds(), 10) + " ms" }
 
 // sample is one connection of a stream.
 type sample struct {
@@ -254,8 +258,9 @@ func firstThrough(samples []sample, source netip.Addr, after time.Time) (time.Ti
 	return first, !first.IsZero()
 }
 
-// stream lets all pods connect to the first host, one connection after the other, for streamTime.
-func (d *demo) stream(ctx context.Context, served []corev1.Pod, egressIPs []netip.Addr) ([]sample, []row, error) {
+// streamConnections lets all pods connect to the first host, one connection after the other, for streamTime.
+func (d *demo) streamConnections(ctx context.Context, served []corev1.Pod, egressIPs []netip.Addr) ([]sample, []row,
+	error) {
 	host := d.cluster.ExternalHosts()[0]
 	perPod := make([][]sample, len(served))
 	g, ctx := errgroup.WithContext(ctx)
@@ -269,10 +274,10 @@ func (d *demo) stream(ctx context.Context, served []corev1.Pod, egressIPs []neti
 	for i, p := range served {
 		for _, ip := range host.IPs {
 			t := target{name: host.Name, ip: ip, want: ofFamily(egressIPs, ip)}
-			r := t.row(p)
+			r := t.rowFor(p)
 			r.mayMiss = true
 			for _, s := range perPod[i] {
-				if s.url == t.url() {
+				if s.url == t.clientURL() {
 					r.answers = append(r.answers, s.answer)
 				}
 			}
@@ -297,9 +302,9 @@ done`
 func (d *demo) streamOf(ctx context.Context, p corev1.Pod, hosts []netip.Addr) ([]sample, error) {
 	args := []string{"bash", "-c", streamScript, "stream", strconv.Itoa(int(streamTime.Seconds()))}
 	for _, ip := range hosts {
-		args = append(args, target{ip: ip}.url())
+		args = append(args, target{ip: ip}.clientURL())
 	}
-	out, err := d.exec(ctx, p, args...)
+	out, err := d.execIn(ctx, p, args...)
 	if err != nil {
 		return nil, err
 	}

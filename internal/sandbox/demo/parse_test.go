@@ -33,7 +33,7 @@ func TestTargetURL(t *testing.T) {
 		"172.18.0.100": "http://172.18.0.100:8080/clientip",
 		"fc00::100":    "http://[fc00::100]:8080/clientip",
 	} {
-		if have := (target{ip: netip.MustParseAddr(ip)}).url(); have != want {
+		if have := (target{ip: netip.MustParseAddr(ip)}).clientURL(); have != want {
 			t.Errorf("have %s, want %s", have, want)
 		}
 	}

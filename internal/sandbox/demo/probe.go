@@ -25,34 +25,34 @@ type target struct {
 	want  []netip.Addr
 }
 
-func (t target) url() string {
+func (t target) clientURL() string {
 	return "http://" + netip.AddrPortFrom(t.ip, serverPort).String() + "/clientip"
 }
 
-func (t target) row(p corev1.Pod) row {
+func (t target) rowFor(p corev1.Pod) row {
 	return row{pod: p.Namespace + "/" + p.Name, node: p.Spec.NodeName, destination: t.name + " " + t.ip.String(),
 		want: t.want}
 }
 
-// probe connects from inside the pod to each target, each time by a new connection, and fills the rows, one for each
-// target.
-func (d *demo) probe(ctx context.Context, p corev1.Pod, targets []target, rows []row) error {
+// probeFrom connects from inside the pod to each target, each time by a new connection, and fills the rows, one for
+// each target.
+func (d *demo) probeFrom(ctx context.Context, p corev1.Pod, targets []target, rows []row) error {
 	// -g: brackets of IPv6 addresses are no pattern. The written line says which connection an answer is of.
 	args := []string{"curl", "-gs", "--connect-timeout", "2", "--max-time", "4", "-H", "Connection: close",
 		"-w", "\t%{url}\t%{errormsg}\n"}
 	for _, t := range targets {
 		for range t.times {
-			args = append(args, t.url())
+			args = append(args, t.clientURL())
 		}
 	}
 	// curl's exit status is the last connection's: its lines tell more.
-	out, err := d.exec(ctx, p, args...)
+	out, err := d.execIn(ctx, p, args...)
 	answers := parseAnswers(string(out))
 	if len(answers) == 0 {
 		return fmt.Errorf("curl in pod %s/%s said nothing: %w", p.Namespace, p.Name, err)
 	}
 	for i, t := range targets {
-		rows[i].answers, rows[i].awaiting = answers[t.url()], false
+		rows[i].answers, rows[i].awaiting = answers[t.clientURL()], false
 	}
 	return nil
 }
@@ -91,8 +91,8 @@ func failureKind(message string) string {
 	return "no answer"
 }
 
-// exec runs a command in the pod and returns its output, of a command that failed too.
-func (d *demo) exec(ctx context.Context, p corev1.Pod, command ...string) ([]byte, error) {
+// execIn runs a command in the pod and returns its output, of a command that failed too.
+func (d *demo) execIn(ctx context.Context, p corev1.Pod, command ...string) ([]byte, error) {
 	url := d.client.CoreV1().RESTClient().Post().Resource("pods").Namespace(p.Namespace).Name(p.Name).SubResource(
 		"exec").
 		VersionedParams(&corev1.PodExecOptions{Command: command, Stdout: true, Stderr: true},

@@ -42,7 +42,7 @@ func Run(ctx context.Context, o sandbox.Options, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	err = d.show(ctx)
+	err = d.showAll(ctx)
 	d.lookAround()
 	return err
 }
@@ -63,94 +63,95 @@ func newDemo(c *sandbox.Cluster, s screen) (*demo, error) {
 	return &demo{cluster: c, config: config, client: client, egressIPs: clients.EgressIP, screen: s}, nil
 }
 
-func (d *demo) show(ctx context.Context) error {
+func (d *demo) showAll(ctx context.Context) error {
 	// The first node hosts no address in the beginning, so that pods on and off egress nodes are seen.
 	nodes := d.cluster.Nodes()
 	standby, egress := nodes[0].Name, []string{nodes[1].Name, nodes[2].Name}
 
-	d.screen.title("Pods on every node, two egress nodes, and the EgressIP")
+	d.screen.beginPart("Pods on every node, two egress nodes, and the EgressIP")
 	if err := d.setUp(ctx, egress); err != nil {
 		return err
 	}
-	pods, err := d.pods(ctx)
+	pods, err := d.listPods(ctx)
 	if err != nil {
 		return err
 	}
-	if err := d.traffic(ctx, pods, "What the servers see"); err != nil {
+	if err := d.showTraffic(ctx, pods, "What the servers see"); err != nil {
 		return err
 	}
-	if err := d.places(ctx); err != nil {
+	if err := d.showPlaces(ctx); err != nil {
 		return err
 	}
-	if err := d.move(ctx, pods, standby); err != nil {
+	if err := d.showMove(ctx, pods, standby); err != nil {
 		return err
 	}
-	return d.summary()
+	return d.printSummary()
 }
 
-// traffic shows, below a title, what every pod's connections look like at every destination.
-func (d *demo) traffic(ctx context.Context, p pods, title string) error {
-	egressIPs, err := d.addresses(ctx)
+// showTraffic shows, below a title, what every pod's connections look like at every destination.
+func (d *demo) showTraffic(ctx context.Context, p pods, title string) error {
+	egressIPs, err := d.egressAddresses(ctx)
 	if err != nil {
 		return err
 	}
-	d.screen.title(title)
+	d.screen.beginPart(title)
 	rows, err := d.probeAll(ctx, p, egressIPs)
 	if err != nil {
 		return err
 	}
-	d.judge(title, rows)
-	if missing := unused(rows, egressIPs); len(missing) > 0 {
-		d.wrong = append(d.wrong, title+": no connection left with "+alternatives(missing))
+	d.judgeRows(title, rows)
+	if missing := unusedAddresses(rows, egressIPs); len(missing) > 0 {
+		d.wrong = append(d.wrong, title+": no connection left with "+joinAlternatives(missing))
 	}
 	return nil
 }
 
-// judge keeps the wrong rows of a table for the summary.
-func (d *demo) judge(title string, rows []row) {
+// judgeRows keeps the wrong rows of a table for the summary.
+func (d *demo) judgeRows(title string, rows []row) {
 	for _, r := range rows {
-		if problem := r.problem(); problem != "" {
+		if problem := r.problemText(); problem != "" {
 			d.wrong = append(d.wrong,
-				fmt.Sprintf("%s: %s on %s to %s: seen %s; %s", title, r.pod, r.node, r.destination, r.seen(), problem))
+				fmt.Sprintf("%s: %s on %s to %s: seen %s; %s", title, r.pod, r.node, r.destination, r.seenText(),
+					problem))
 		}
 	}
 }
 
-func (d *demo) summary() error {
+func (d *demo) printSummary() error {
 	if len(d.wrong) == 0 {
-		d.screen.say("\nEvery line was right.")
+		d.screen.printLine("\nEvery line was right.")
 		return nil
 	}
-	d.screen.say("\nWrong:\n  %s", strings.Join(d.wrong, "\n  "))
-	d.screen.say("\nLook at the EgressIP's conditions and Events, at what the nodes say they hold, and at the agent " +
+	d.screen.printLine("\nWrong:\n  %s", strings.Join(d.wrong, "\n  "))
+	d.screen.printLine("\nLook at the EgressIP's conditions and Events, at what the nodes say they hold, and at the agent " +
 		"on the pod's node:")
-	d.screen.say("  %s kubectl describe eip %s", d.command(), exampleName)
-	d.screen.say("  %s kubectl get egressnodes -o yaml", d.command())
-	d.screen.say("  %s exec NODE -- tail -n 50 /var/log/egret/egret-node.log", d.command())
+	d.screen.printLine("  %s kubectl describe eip %s", d.sandboxCommand(), exampleName)
+	d.screen.printLine("  %s kubectl get egressnodes -o yaml", d.sandboxCommand())
+	d.screen.printLine("  %s exec NODE -- tail -n 50 /var/log/egret/egret-node.log", d.sandboxCommand())
 	return fmt.Errorf("%d of the demo's lines were wrong", len(d.wrong))
 }
 
 func (d *demo) lookAround() {
 	nodes, host := d.cluster.Nodes(), d.cluster.ExternalHosts()[0].Name
-	d.screen.title("The cluster stays up. Look around:")
-	d.screen.say("  %s kubectl get eip", d.command())
-	d.screen.say("  %s kubectl get pods -A -o wide", d.command())
-	d.screen.say("  %s exec %s -- ovn-nbctl lr-policy-list ovn_cluster_router", d.command(), nodes[0].Name)
-	d.screen.say("  %s exec %s -- tcpdump -ni %s tcp port %d", d.command(), host, uplink, serverPort)
-	d.screen.say("  %s power-off %s", d.command(), nodes[2].Name)
-	d.screen.say("  %s down", d.command())
+	d.screen.beginPart("The cluster stays up. Look around:")
+	d.screen.printLine("  %s kubectl get eip", d.sandboxCommand())
+	d.screen.printLine("  %s kubectl get pods -A -o wide", d.sandboxCommand())
+	d.screen.printLine("  %s exec %s -- ovn-nbctl lr-policy-list ovn_cluster_router", d.sandboxCommand(), nodes[0].Name)
+	d.screen.printLine("  %s exec %s -- tcpdump -ni %s tcp port %d", d.sandboxCommand(), host, uplink, serverPort)
+	d.screen.printLine("  %s power-off %s", d.sandboxCommand(), nodes[2].Name)
+	d.screen.printLine("  %s down", d.sandboxCommand())
 }
 
-// command is how a user calls egret-sandbox for this cluster.
-func (d *demo) command() string {
+// sandboxCommand is how a user calls egret-sandbox for this cluster.
+func (d *demo) sandboxCommand() string {
 	if name := d.cluster.Options().Name; name != sandbox.Defaults().Name {
 		return "bin/egret-sandbox --name " + name
 	}
 	return "bin/egret-sandbox"
 }
 
-// pause sleeps, and returns ctx's error if that ends first.
-func pause(ctx context.Context, t time.Duration) error {
+// sleepUnlessDone sleeps, and returns ctx's error if that ends first.
+func sleepUnlessDone(ctx context.Context, t time.Duration) error {
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)

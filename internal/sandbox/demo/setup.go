@@ -33,11 +33,11 @@ func (d *demo) setUp(ctx context.Context, egress []string) error {
 	if err != nil {
 		return err
 	}
-	if err := d.apply(ctx, manifests); err != nil {
+	if err := d.applyManifests(ctx, manifests); err != nil {
 		return err
 	}
 	for _, n := range d.cluster.Nodes() {
-		if err := d.label(ctx, n.Name, slices.Contains(egress, n.Name)); err != nil {
+		if err := d.labelNode(ctx, n.Name, slices.Contains(egress, n.Name)); err != nil {
 			return err
 		}
 	}
@@ -49,20 +49,20 @@ func (d *demo) setUp(ctx context.Context, egress []string) error {
 	if err != nil {
 		return err
 	}
-	if err := d.apply(ctx, string(text)); err != nil {
+	if err := d.applyManifests(ctx, string(text)); err != nil {
 		return err
 	}
 	for _, n := range egress {
-		d.screen.say("kubectl label node %s %s=\"\"", n, assignableLabel)
+		d.screen.printLine("kubectl label node %s %s=\"\"", n, assignableLabel)
 	}
-	d.screen.say("\n%s", strings.TrimSpace(string(text)))
+	d.screen.printLine("\n%s", strings.TrimSpace(string(text)))
 	if _, err := d.awaitReady(ctx, egress); err != nil {
 		return err
 	}
-	return d.await(ctx, "pods", d.podsReady)
+	return d.awaitCheck(ctx, "pods", d.podsReady)
 }
 
-func (d *demo) apply(ctx context.Context, manifests string) error {
+func (d *demo) applyManifests(ctx context.Context, manifests string) error {
 	args := d.cluster.Kubectl("apply", "--server-side", "--force-conflicts", "-f", "-")
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+d.cluster.Kubeconfig())
@@ -73,8 +73,8 @@ func (d *demo) apply(ctx context.Context, manifests string) error {
 	return nil
 }
 
-// label makes a node an egress node, or makes it none.
-func (d *demo) label(ctx context.Context, node string, egress bool) error {
+// labelNode makes a node an egress node, or makes it none.
+func (d *demo) labelNode(ctx context.Context, node string, egress bool) error {
 	value := "null"
 	if egress {
 		value = `""`
@@ -93,8 +93,8 @@ func (d *demo) egressIP(ctx context.Context) (*v1.EgressIP, error) {
 	return e, err
 }
 
-// addresses are the example's egress IPs.
-func (d *demo) addresses(ctx context.Context) ([]netip.Addr, error) {
+// egressAddresses are the example's egress IPs.
+func (d *demo) egressAddresses(ctx context.Context) ([]netip.Addr, error) {
 	e, err := d.egressIP(ctx)
 	if err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func (d *demo) addresses(ctx context.Context) ([]netip.Addr, error) {
 // awaitReady waits until the example is Ready with all addresses on these nodes, and returns it.
 func (d *demo) awaitReady(ctx context.Context, nodes []string) (*v1.EgressIP, error) {
 	var e *v1.EgressIP
-	err := d.await(ctx, "EgressIP "+exampleName, func(ctx context.Context) (err error) {
+	err := d.awaitCheck(ctx, "EgressIP "+exampleName, func(ctx context.Context) (err error) {
 		if e, err = d.egressIP(ctx); err != nil {
 			return err
 		}
@@ -138,8 +138,8 @@ func readyOn(e *v1.EgressIP, nodes []string) error {
 	return nil
 }
 
-// await polls until check returns nil. Its error holds the last one of check.
-func (d *demo) await(ctx context.Context, what string, check func(context.Context) error) error {
+// awaitCheck polls until check returns nil. Its error holds the last one of check.
+func (d *demo) awaitCheck(ctx context.Context, what string, check func(context.Context) error) error {
 	deadline := time.Now().Add(patience)
 	for {
 		err := check(ctx)
@@ -149,7 +149,7 @@ func (d *demo) await(ctx context.Context, what string, check func(context.Contex
 		if time.Now().After(deadline) {
 			return fmt.Errorf("%s: not ready after %s: %w", what, patience, err)
 		}
-		if err := pause(ctx, 50*time.Millisecond); err != nil {
+		if err := sleepUnlessDone(ctx, 50*time.Millisecond); err != nil {
 			return err
 		}
 	}
@@ -162,7 +162,7 @@ func (d *demo) podsReady(ctx context.Context) error {
 		return err
 	}
 	for _, s := range sets.Items {
-		if !complete(s, len(d.cluster.Nodes())) {
+		if !isComplete(s, len(d.cluster.Nodes())) {
 			return fmt.Errorf("DaemonSet prod/%s: %d of %d pods ready", s.Name, s.Status.NumberReady,
 				len(d.cluster.Nodes()))
 		}
@@ -174,7 +174,7 @@ func (d *demo) podsReady(ctx context.Context) error {
 	return err
 }
 
-func complete(s appsv1.DaemonSet, nodes int) bool {
+func isComplete(s appsv1.DaemonSet, nodes int) bool {
 	st := s.Status
 	return st.ObservedGeneration == s.Generation && int(st.NumberReady) == nodes &&
 		int(st.UpdatedNumberScheduled) == nodes
@@ -186,7 +186,7 @@ type pods struct {
 	unserved []corev1.Pod // prod/db by its own labels, dev/web by its namespace's
 }
 
-func (d *demo) pods(ctx context.Context) (pods, error) {
+func (d *demo) listPods(ctx context.Context) (pods, error) {
 	var p pods
 	for _, from := range []struct {
 		namespace, app string

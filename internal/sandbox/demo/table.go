@@ -27,17 +27,17 @@ func newScreen(out io.Writer) screen {
 	return screen{out: out}
 }
 
-func (s screen) say(format string, args ...any) { fmt.Fprintf(s.out, format+"\n", args...) }
+func (s screen) printLine(format string, args ...any) { fmt.Fprintf(s.out, format+"\n", args...) }
 
-// title begins a part.
-func (s screen) title(text string) {
+// beginPart begins a part.
+func (s screen) beginPart(text string) {
 	if s.rich {
 		text = lipgloss.NewStyle().Bold(true).Render(text)
 	}
-	s.say("\n%s\n", text)
+	s.printLine("\n%s\n", text)
 }
 
-func (s screen) print(text string) {
+func (s screen) printText(text string) {
 	if s.rich {
 		_, _ = lipgloss.Fprint(s.out, text) // brings the colours down to what the terminal has
 		return
@@ -45,8 +45,8 @@ func (s screen) print(text string) {
 	fmt.Fprint(s.out, text)
 }
 
-// fits says whether the terminal shows a drawing as it is, neither scrolled nor with lines broken.
-func (s screen) fits(text string) bool {
+// fitsTerminal says whether the terminal shows a drawing as it is, neither scrolled nor with lines broken.
+func (s screen) fitsTerminal(text string) bool {
 	return s.rich && lipgloss.Width(text) <= s.width && lipgloss.Height(text) <= s.height
 }
 
@@ -57,14 +57,14 @@ type live struct {
 	lines  int // of the drawing that is on the terminal
 }
 
-func (l *live) draw(text string, last bool) {
-	if !last && !l.screen.fits(text) {
+func (l *live) drawText(text string, last bool) {
+	if !last && !l.screen.fitsTerminal(text) {
 		return
 	}
 	if l.lines > 0 {
 		fmt.Fprintf(l.screen.out, "\x1b[%dA\x1b[J", l.lines) // up to the first line of the former drawing, and erase
 	}
-	l.screen.print(text)
+	l.screen.printText(text)
 	l.lines = strings.Count(text, "\n")
 }
 
@@ -72,13 +72,13 @@ func (l *live) draw(text string, last bool) {
 func (s screen) rowsTable(rows []row) string {
 	var cells [][]string
 	for _, r := range rows {
-		cells = append(cells, []string{r.pod, r.node, r.destination, r.seen(), verdict(r)})
+		cells = append(cells, []string{r.pod, r.node, r.destination, r.seenText(), verdictText(r)})
 	}
-	return s.table([]string{"POD", "NODE", "DESTINATION", "SOURCE SEEN THERE", ""}, cells)
+	return s.renderTable([]string{"POD", "NODE", "DESTINATION", "SOURCE SEEN THERE", ""}, cells)
 }
 
-func verdict(r row) string {
-	switch problem := r.problem(); {
+func verdictText(r row) string {
+	switch problem := r.problemText(); {
 	case r.awaiting:
 		return "..."
 	case problem != "":
@@ -87,8 +87,8 @@ func verdict(r row) string {
 	return "right"
 }
 
-// table renders cells below a header; the last column is a verdict, which the colour goes by.
-func (s screen) table(header []string, cells [][]string) string {
+// renderTable renders cells below a header; the last column is a verdict, which the colour goes by.
+func (s screen) renderTable(header []string, cells [][]string) string {
 	if !s.rich {
 		return plainTable(header, cells)
 	}

@@ -53,8 +53,8 @@ func golden(t *testing.T, name, have string) {
 func TestLiveRedrawsInPlace(t *testing.T) {
 	var out bytes.Buffer
 	l := live{screen: screen{out: &out, rich: true, width: 80, height: 10}}
-	l.draw("a\nb\n", false)
-	l.draw("c\nd\n", true)
+	l.drawText("a\nb\n", false)
+	l.drawText("c\nd\n", true)
 	if want := "a\nb\n\x1b[2A\x1b[Jc\nd\n"; out.String() != want {
 		t.Errorf("have %q, want %q", out.String(), want)
 	}
@@ -66,8 +66,8 @@ func TestLiveShowsOnlyTheLast(t *testing.T) {
 		var out bytes.Buffer
 		s.out = &out
 		l := live{screen: s}
-		l.draw("a\nb\nc\n", false)
-		l.draw("d\ne\nf\n", true)
+		l.drawText("a\nb\nc\n", false)
+		l.drawText("d\ne\nf\n", true)
 		if out.String() != "d\ne\nf\n" {
 			t.Errorf("%s: have %q", name, out.String())
 		}

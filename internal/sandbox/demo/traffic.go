@@ -22,9 +22,9 @@ func (d *demo) probeAll(ctx context.Context, p pods, egressIPs []netip.Addr) ([]
 	var jobs []job
 	var rows []row
 	for _, pod := range slices.Concat(p.served, p.unserved) {
-		j := job{pod: pod, targets: d.targets(pod, p, egressIPs), first: len(rows)}
+		j := job{pod: pod, targets: d.targetsOf(pod, p, egressIPs), first: len(rows)}
 		for _, t := range j.targets {
-			r := t.row(pod)
+			r := t.rowFor(pod)
 			r.awaiting = true
 			rows = append(rows, r)
 		}
@@ -32,34 +32,34 @@ func (d *demo) probeAll(ctx context.Context, p pods, egressIPs []netip.Addr) ([]
 	}
 	var mu sync.Mutex
 	table := live{screen: d.screen}
-	table.draw(d.screen.rowsTable(rows), false)
+	table.drawText(d.screen.rowsTable(rows), false)
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(4)
 	for _, j := range jobs {
 		g.Go(func() error {
 			filled := slices.Clone(rows[j.first : j.first+len(j.targets)])
-			if err := d.probe(ctx, j.pod, j.targets, filled); err != nil {
+			if err := d.probeFrom(ctx, j.pod, j.targets, filled); err != nil {
 				return err
 			}
 			mu.Lock()
 			defer mu.Unlock()
 			copy(rows[j.first:], filled)
-			table.draw(d.screen.rowsTable(rows), false)
+			table.drawText(d.screen.rowsTable(rows), false)
 			return nil
 		})
 	}
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
-	table.draw(d.screen.rowsTable(rows), true)
+	table.drawText(d.screen.rowsTable(rows), true)
 	return rows, nil
 }
 
-// targets are where a pod connects to: the hosts outside; a served pod also to a pod and to the nodes, where it must be
-// seen as without an EgressIP.
-func (d *demo) targets(p corev1.Pod, all pods, egressIPs []netip.Addr) []target {
+// targetsOf are where a pod connects to: the hosts outside; a served pod also to a pod and to the nodes, where it must
+// be seen as without an EgressIP.
+func (d *demo) targetsOf(p corev1.Pod, all pods, egressIPs []netip.Addr) []target {
 	served := slices.ContainsFunc(all.served, func(s corev1.Pod) bool { return s.UID == p.UID })
-	node := member(d.cluster.Nodes(), p.Spec.NodeName)
+	node := memberByName(d.cluster.Nodes(), p.Spec.NodeName)
 	var targets []target
 	for _, h := range d.cluster.ExternalHosts() {
 		for _, ip := range h.IPs {
@@ -73,7 +73,7 @@ func (d *demo) targets(p corev1.Pod, all pods, egressIPs []netip.Addr) []target 
 	if !served {
 		return targets
 	}
-	return append(targets, insideTargets(p, all.served, node, neighbour(d.cluster.Nodes(), node.Name))...)
+	return append(targets, insideTargets(p, all.served, node, nextNode(d.cluster.Nodes(), node.Name))...)
 }
 
 // insideTargets are the pod of the same kind on another node, that node, and the pod's own node.
@@ -106,7 +106,7 @@ func podIPs(p corev1.Pod) []netip.Addr {
 	return ips
 }
 
-func member(all []sandbox.Member, name string) sandbox.Member {
+func memberByName(all []sandbox.Member, name string) sandbox.Member {
 	i := slices.IndexFunc(all, func(m sandbox.Member) bool { return m.Name == name })
 	if i < 0 {
 		return sandbox.Member{Name: name}
@@ -114,8 +114,8 @@ func member(all []sandbox.Member, name string) sandbox.Member {
 	return all[i]
 }
 
-// neighbour is the node after this one.
-func neighbour(nodes []sandbox.Member, name string) sandbox.Member {
+// nextNode is the node after this one.
+func nextNode(nodes []sandbox.Member, name string) sandbox.Member {
 	i := slices.IndexFunc(nodes, func(m sandbox.Member) bool { return m.Name == name })
 	return nodes[(i+1)%len(nodes)]
 }

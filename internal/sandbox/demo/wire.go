@@ -32,7 +32,7 @@ func openWire(host string, nodes []sandbox.Member) (*wire, error) {
 	for _, n := range nodes {
 		mac, err := macOf(n.Name)
 		if err != nil {
-			w.close()
+			w.closeTable()
 			return nil, err
 		}
 		w.nodes[mac] = n.Name
@@ -40,10 +40,10 @@ func openWire(host string, nodes []sandbox.Member) (*wire, error) {
 	return w, nil
 }
 
-func (w *wire) close() { w.table.Close() }
+func (w *wire) closeTable() { w.table.Close() }
 
-// holder is the node that the host sends an address' packets to; empty if it knows none.
-func (w *wire) holder(ip netip.Addr) (string, error) {
+// holderOf is the node that the host sends an address' packets to; empty if it knows none.
+func (w *wire) holderOf(ip netip.Addr) (string, error) {
 	family := unix.AF_INET6
 	if ip.Is4() {
 		family = unix.AF_INET

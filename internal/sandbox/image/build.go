@@ -103,14 +103,14 @@ func buildOne(file string, img Image, progress func(string)) error {
 		return err
 	}
 	stampFile := file + ".input"
-	if have, err := os.ReadFile(stampFile); err == nil && string(have) == want && exists(file) {
+	if have, err := os.ReadFile(stampFile); err == nil && string(have) == want && fileExists(file) {
 		return nil
 	}
 	// Gone before the file changes: a stamp beside a file of other input must never be seen.
 	if err := os.Remove(stampFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	size, err := replace(file, img)
+	size, err := replaceImage(file, img)
 	if err != nil {
 		return err
 	}
@@ -118,8 +118,8 @@ func buildOne(file string, img Image, progress func(string)) error {
 	return os.WriteFile(stampFile, []byte(want), 0o644)
 }
 
-// replace writes img next to file and renames it into place; it returns the size in bytes.
-func replace(file string, img Image) (int64, error) {
+// replaceImage writes img next to file and renames it into place; it returns the size in bytes.
+func replaceImage(file string, img Image) (int64, error) {
 	out, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".new-*")
 	if err != nil {
 		return 0, err
@@ -141,7 +141,7 @@ func replace(file string, img Image) (int64, error) {
 
 // inputHash is the SHA-256 of everything an image is made of, the content of its source files included.
 func inputHash(img Image) (string, error) {
-	img.Files = complete(img.Files)
+	img.Files = withParentFolders(img.Files)
 	for i, f := range img.Files {
 		if f.Source == "" {
 			continue
@@ -172,7 +172,7 @@ func fileHash(file string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-func exists(file string) bool {
+func fileExists(file string) bool {
 	_, err := os.Stat(file)
 	return err == nil
 }

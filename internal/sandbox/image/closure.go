@@ -30,7 +30,7 @@ func newClosure(root string) (*closure, error) {
 	}
 	for _, e := range entries {
 		if e.Type() == fs.ModeSymlink {
-			if _, err := c.resolve("/" + e.Name()); err != nil {
+			if _, err := c.resolveLinks("/" + e.Name()); err != nil {
 				return nil, err
 			}
 		}
@@ -46,9 +46,9 @@ func newClosure(root string) (*closure, error) {
 	return c, nil
 }
 
-// add adds the file at name (absolute, inside the root folder) and everything it needs.
-func (c *closure) add(name string) error {
-	target, err := c.resolve(name)
+// addFile adds the file at name (absolute, inside the root folder) and everything it needs.
+func (c *closure) addFile(name string) error {
+	target, err := c.resolveLinks(name)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (c *closure) add(name string) error {
 		return err
 	}
 	c.files[target] = File{Path: target, Mode: info.Mode().Perm(), Source: source}
-	needed, err := needs(source)
+	needed, err := neededLibraries(source)
 	if err != nil {
 		return fmt.Errorf("%s: %w", target, err)
 	}
@@ -75,7 +75,7 @@ func (c *closure) add(name string) error {
 
 func (c *closure) addAll(names []string) error {
 	for _, name := range names {
-		if err := c.add(name); err != nil {
+		if err := c.addFile(name); err != nil {
 			return err
 		}
 	}
@@ -85,20 +85,20 @@ func (c *closure) addAll(names []string) error {
 // addLibrary adds a shared library by the name it is linked by, or the dynamic loader by its path.
 func (c *closure) addLibrary(name string) error {
 	if path.IsAbs(name) {
-		return c.add(name)
+		return c.addFile(name)
 	}
 	for _, dir := range c.libs {
 		full := path.Join(dir, name)
 		if _, err := os.Lstat(filepath.Join(c.root, full)); err == nil {
-			return c.add(full)
+			return c.addFile(full)
 		}
 	}
 	return fmt.Errorf("shared library %s is not in the root folder", name)
 }
 
-// resolve follows symbolic links inside the root folder, also those of folders on the way, adds each, and returns the
-// path without any.
-func (c *closure) resolve(name string) (string, error) {
+// resolveLinks follows symbolic links inside the root folder, also those of folders on the way, adds each, and returns
+// the path without any.
+func (c *closure) resolveLinks(name string) (string, error) {
 	const tooMany = 40
 	done, rest := "/", strings.Split(strings.Trim(path.Clean(name), "/"), "/")
 	for links := 0; len(rest) > 0; {
@@ -124,8 +124,8 @@ func (c *closure) resolve(name string) (string, error) {
 	return done, nil
 }
 
-// needs lists the libraries and the loader that an ELF file asks for; nothing if it is no ELF file.
-func needs(file string) ([]string, error) {
+// neededLibraries lists the libraries and the loader that an ELF file asks for; nothing if it is no ELF file.
+func neededLibraries(file string) ([]string, error) {
 	f, err := elf.Open(file)
 	var format *elf.FormatError
 	if errors.As(err, &format) || errors.Is(err, io.EOF) { // EOF: shorter than an ELF header
@@ -152,8 +152,8 @@ func needs(file string) ([]string, error) {
 	return needed, nil
 }
 
-// list returns the files in no particular order.
-func (c *closure) list() []File {
+// listFiles returns the files in no particular order.
+func (c *closure) listFiles() []File {
 	files := make([]File, 0, len(c.files))
 	for _, f := range c.files {
 		files = append(files, f)

@@ -12,18 +12,18 @@ import (
 func egretImage(rootDir, binDir string) (Image, error) {
 	c, err := newClosure(rootDir)
 	if err == nil {
-		err = c.addAll(slices.Concat(tools(), network()))
+		err = c.addAll(slices.Concat(toolPaths(), networkTools()))
 	}
 	if err == nil {
 		err = c.addFolder("/usr/lib/*-linux-gnu/xtables") // iptables loads them by name
 	}
 	if err == nil {
-		_, err = c.resolve("/var/run") // which some name in place of /run
+		_, err = c.resolveLinks("/var/run") // which some name in place of /run
 	}
 	if err != nil {
 		return Image{}, err
 	}
-	files := append(skeleton(), c.list()...)
+	files := append(skeletonFiles(), c.listFiles()...)
 	for _, log := range []string{"/var/log/openvswitch", "/var/log/ovn"} {
 		files = append(files, File{Path: log, Mode: 0o755})
 	}
@@ -34,8 +34,8 @@ func egretImage(rootDir, binDir string) (Image, error) {
 	return Image{Name: Egret().Name, Env: []string{searchPath}, Files: files}, nil
 }
 
-// network lists what deploy/cluster and the agent call, by path.
-func network() []string {
+// networkTools lists what deploy/cluster and the agent call, by path.
+func networkTools() []string {
 	const bin = `install nice ovs-vsctl ovs-ofctl ovs-appctl ovs-dpctl ovsdb-tool ovsdb-client
 		ovn-northd ovn-controller ovn-nbctl ovn-sbctl ovn-appctl ovn-trace`
 	const sbin = "ovsdb-server ovs-vswitchd nft iptables ip6tables modprobe"
@@ -63,7 +63,7 @@ func (c *closure) addFolder(pattern string) error {
 			return err
 		}
 		for _, e := range entries {
-			if err := c.add(path.Join(strings.TrimPrefix(dir, filepath.Clean(c.root)), e.Name())); err != nil {
+			if err := c.addFile(path.Join(strings.TrimPrefix(dir, filepath.Clean(c.root)), e.Name())); err != nil {
 				return err
 			}
 		}

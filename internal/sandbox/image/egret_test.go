@@ -11,7 +11,7 @@ import (
 // each.
 func TestEgretImageHasWhatItsContainersCall(t *testing.T) {
 	root, bin, out := debian(t), t.TempDir(), t.TempDir()
-	for _, name := range network() {
+	for _, name := range networkTools() {
 		writeTest(t, filepath.Join(root, name), "#!/bin/sh\n")
 	}
 	writeTest(t, filepath.Join(root, "usr/lib/x86_64-linux-gnu/xtables/libxt_comment.so"), "")

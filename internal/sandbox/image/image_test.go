@@ -139,7 +139,7 @@ func TestMissingBinaryIsNamed(t *testing.T) {
 func debian(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
-	for _, name := range tools() {
+	for _, name := range toolPaths() {
 		writeTest(t, filepath.Join(root, name), "#!/bin/sh\n")
 	}
 	symlink(t, "usr/bin", filepath.Join(root, "bin"))
@@ -158,7 +158,7 @@ func TestResolveAddsEveryLinkOnTheWay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.add("/usr/bin/nc"); err != nil {
+	if err := c.addFile("/usr/bin/nc"); err != nil {
 		t.Fatal(err)
 	}
 	for name, link := range map[string]string{

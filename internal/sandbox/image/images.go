@@ -23,7 +23,7 @@ func staticImage(ref Ref, path, source string) Image {
 		Name:       ref.Name,
 		Entrypoint: []string{path},
 		Env:        []string{searchPath},
-		Files:      append(skeleton(), File{Path: path, Mode: 0o755, Source: source}),
+		Files:      append(skeletonFiles(), File{Path: path, Mode: 0o755, Source: source}),
 	}
 }
 
@@ -32,24 +32,24 @@ func staticImage(ref Ref, path, source string) Image {
 func AgnhostImage(rootDir, binDir string, more ...File) (Image, error) {
 	c, err := newClosure(rootDir)
 	if err == nil {
-		err = c.addAll(tools())
+		err = c.addAll(toolPaths())
 	}
 	if err != nil {
 		return Image{}, err
 	}
-	files := append(skeleton(), File{Path: "/agnhost", Mode: 0o755, Source: filepath.Join(binDir, "agnhost")})
+	files := append(skeletonFiles(), File{Path: "/agnhost", Mode: 0o755, Source: filepath.Join(binDir, "agnhost")})
 	return Image{
 		Name:       Agnhost().Name,
 		Entrypoint: []string{"/agnhost"},
 		Cmd:        []string{"pause"},
 		Env:        []string{searchPath},
-		Files:      slices.Concat(files, c.list(), more),
+		Files:      slices.Concat(files, c.listFiles(), more),
 	}, nil
 }
 
-// skeleton is what a program expects of any Linux system: users, name lookup order, a place for temporary files.
+// skeletonFiles is what a program expects of any Linux system: users, name lookup order, a place for temporary files.
 // glibc 2.34 and later have the files and dns lookups built in, so no libnss is needed.
-func skeleton() []File {
+func skeletonFiles() []File {
 	return []File{
 		{Path: "/etc/passwd", Mode: 0o644,
 			Content: "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n"},
@@ -61,8 +61,8 @@ func skeleton() []File {
 	}
 }
 
-// tools lists programs of the root folder by path.
-func tools() []string {
+// toolPaths lists programs of the root folder by path.
+func toolPaths() []string {
 	const bin = `sh dash bash curl nc dig host nslookup getent ss ping tcpdump hostname ps pgrep
 		arch base64 basename cat chmod chown cp cut date dd df dirname du echo env expr false head id kill ln ls md5sum
 		mkdir mkfifo mktemp mv nproc od paste printenv printf pwd readlink realpath rm rmdir seq sha256sum sleep sort

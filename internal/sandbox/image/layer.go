@@ -46,7 +46,7 @@ func makeLayer(files []File) (blob, error) {
 func writeLayer(w io.Writer, files []File) (int64, error) {
 	counted := &counter{w: w}
 	t := tar.NewWriter(counted)
-	for _, f := range complete(files) {
+	for _, f := range withParentFolders(files) {
 		if err := writeFile(t, f); err != nil {
 			return 0, fmt.Errorf("%s: %w", f.Path, err)
 		}
@@ -101,8 +101,8 @@ func tarMode(m fs.FileMode) int64 {
 	return mode
 }
 
-// complete sorts files by path, adds missing parent folders, and keeps the first of those with the same path.
-func complete(files []File) []File {
+// withParentFolders sorts files by path, adds missing parent folders, and keeps the first of those with the same path.
+func withParentFolders(files []File) []File {
 	seen := map[string]bool{"/": true}
 	all := make([]File, 0, len(files))
 	for _, f := range files {

@@ -57,7 +57,7 @@ func Ask(ctx context.Context, pid int, req Request) ([]Status, error) {
 // control answers requests about a node's units.
 type control struct{ units []*supervised }
 
-func (c control) listen() error {
+func (c control) listenOnSocket() error {
 	if err := os.MkdirAll(filepath.Dir(ControlSocket), 0o755); err != nil {
 		return err
 	}
@@ -65,60 +65,60 @@ func (c control) listen() error {
 	if err != nil {
 		return err
 	}
-	go c.serve(l)
+	go c.serveRequests(l)
 	return nil
 }
 
-func (c control) serve(l net.Listener) {
+func (c control) serveRequests(l net.Listener) {
 	for {
 		conn, err := l.Accept()
 		if err != nil {
 			time.Sleep(needsPoll) // out of file descriptors; the listener itself is never closed
 			continue
 		}
-		go c.answer(conn)
+		go c.answerRequest(conn)
 	}
 }
 
-func (c control) answer(conn net.Conn) {
+func (c control) answerRequest(conn net.Conn) {
 	defer conn.Close()
 	var req Request
 	if err := json.NewDecoder(conn).Decode(&req); err != nil {
 		return // the asker is gone
 	}
 	var reply Reply
-	if err := c.do(req); err != nil {
+	if err := c.carryOut(req); err != nil {
 		reply.Error = err.Error()
 	} else {
 		for _, u := range c.units {
-			reply.Units = append(reply.Units, u.snapshot())
+			reply.Units = append(reply.Units, u.currentStatus())
 		}
 	}
 	_ = json.NewEncoder(conn).Encode(reply) // fails only if the asker is gone
 }
 
-func (c control) do(req Request) error {
+func (c control) carryOut(req Request) error {
 	if req.Op == "list" {
 		return nil
 	}
 	i := slices.IndexFunc(c.units, func(u *supervised) bool { return u.unit.Name == req.Unit })
 	if i < 0 {
-		return fmt.Errorf("no process %q: there are %s", req.Unit, c.names())
+		return fmt.Errorf("no process %q: there are %s", req.Unit, c.unitNames())
 	}
 	switch u := c.units[i]; req.Op {
 	case "kill":
-		return u.kill(req.Signal)
+		return u.killProcess(req.Signal)
 	case "stop":
-		u.stop()
+		u.stopKeeping()
 	case "start":
-		u.start()
+		u.startKeeping()
 	default:
 		return fmt.Errorf("no operation %q: there are list, kill, stop, start", req.Op)
 	}
 	return nil
 }
 
-func (c control) names() string {
+func (c control) unitNames() string {
 	var names []string
 	for _, u := range c.units {
 		names = append(names, u.unit.Name)

@@ -38,7 +38,7 @@ func deviceLinks() map[string]string {
 // mountDev fills /dev of the node with what its processes and containers need and nothing of the machine's.
 func mountDev(root string) error {
 	dev := filepath.Join(root, "dev")
-	if err := mount("tmpfs", dev, "tmpfs", unix.MS_NOSUID, "mode=755"); err != nil {
+	if err := mountAt("tmpfs", dev, "tmpfs", unix.MS_NOSUID, "mode=755"); err != nil {
 		return err
 	}
 	for _, dir := range []string{"net", "pts", "shm", "mqueue"} {
@@ -49,14 +49,14 @@ func mountDev(root string) error {
 	if err := makeDeviceFiles(dev); err != nil {
 		return err
 	}
-	if err := mount("devpts", filepath.Join(dev, "pts"), "devpts", unix.MS_NOSUID|unix.MS_NOEXEC,
+	if err := mountAt("devpts", filepath.Join(dev, "pts"), "devpts", unix.MS_NOSUID|unix.MS_NOEXEC,
 		"newinstance,ptmxmode=0666,mode=620"); err != nil {
 		return err
 	}
-	if err := mount("mqueue", filepath.Join(dev, "mqueue"), "mqueue", unix.MS_NOSUID|unix.MS_NODEV, ""); err != nil {
+	if err := mountAt("mqueue", filepath.Join(dev, "mqueue"), "mqueue", unix.MS_NOSUID|unix.MS_NODEV, ""); err != nil {
 		return err
 	}
-	return mount("tmpfs", filepath.Join(dev, "shm"), "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=1777")
+	return mountAt("tmpfs", filepath.Join(dev, "shm"), "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=1777")
 }
 
 func makeDeviceFiles(dev string) error {

@@ -24,30 +24,30 @@ func Run(s Spec, log *slog.Logger) error {
 	if err := unix.Sethostname([]byte(s.Hostname)); err != nil {
 		return fmt.Errorf("host name: %w", err)
 	}
-	if err := prepare(s); err != nil {
+	if err := prepareNode(s); err != nil {
 		return err
 	}
 	r := newReaper()
-	go r.run(children)
+	go r.reapForever(children)
 	c := control{units: newUnits(s, r, log)}
-	if err := c.listen(); err != nil {
+	if err := c.listenOnSocket(); err != nil {
 		return fmt.Errorf("control socket: %w", err)
 	}
 	for _, u := range c.units {
-		u.start()
+		u.startKeeping()
 	}
 	log.Info("node started", "node", s.Hostname, "units", len(c.units))
 	select {}
 }
 
-func prepare(s Spec) error {
+func prepareNode(s Spec) error {
 	for _, dir := range append([]string{logDir}, s.Dirs...) {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return err
 		}
 	}
 	for _, setting := range s.Sysctls {
-		if err := setting.apply(); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := setting.writeSetting(); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("kernel setting: %w", err)
 		}
 	}

@@ -19,7 +19,7 @@ func setNice(pid, nice int) error {
 	}
 	err := unix.Setpriority(unix.PRIO_PROCESS, pid, nice)
 	if err == nil {
-		err = os.WriteFile(autogroup(pid), []byte(strconv.Itoa(nice)), 0)
+		err = os.WriteFile(autogroupPath(pid), []byte(strconv.Itoa(nice)), 0)
 	}
 	if err == nil || errors.Is(err, unix.ESRCH) || errors.Is(err, fs.ErrNotExist) {
 		return nil // there are no such groups here, or no such process any more
@@ -27,4 +27,4 @@ func setNice(pid, nice int) error {
 	return fmt.Errorf("nice %d: %w", nice, err)
 }
 
-func autogroup(pid int) string { return fmt.Sprintf("/proc/%d/autogroup", pid) }
+func autogroupPath(pid int) string { return fmt.Sprintf("/proc/%d/autogroup", pid) }

@@ -19,8 +19,9 @@ type reaper struct {
 
 func newReaper() *reaper { return &reaper{waiting: map[int]chan syscall.WaitStatus{}} }
 
-// start runs args with output appended to log, in a session of its own. The channel gets one value, when it ends.
-func (r *reaper) start(args, env []string, log *os.File) (pid int, ended <-chan syscall.WaitStatus, err error) {
+// startProcess runs args with output appended to log, in a session of its own. The channel gets one value, when it
+// ends.
+func (r *reaper) startProcess(args, env []string, log *os.File) (pid int, ended <-chan syscall.WaitStatus, err error) {
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		return 0, nil, err
@@ -42,14 +43,14 @@ func (r *reaper) start(args, env []string, log *os.File) (pid int, ended <-chan 
 	return pid, end, nil
 }
 
-// run collects children for ever; wake gets a value whenever there may be some (SIGCHLD).
-func (r *reaper) run(wake <-chan os.Signal) {
+// reapForever collects children for ever; wake gets a value whenever there may be some (SIGCHLD).
+func (r *reaper) reapForever(wake <-chan os.Signal) {
 	for range wake {
-		r.collect()
+		r.collectEnded()
 	}
 }
 
-func (r *reaper) collect() {
+func (r *reaper) collectEnded() {
 	for {
 		r.mu.Lock()
 		var status syscall.WaitStatus

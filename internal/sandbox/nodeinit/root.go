@@ -25,7 +25,7 @@ func enterRoot(s Spec) error {
 		{"kernel file systems", func() error { return mountKernel(root) }},
 		{"memory file systems", func() error { return mountMemory(root) }},
 		{"folders of the machine", func() error { return bindAll(root, s.Binds) }},
-		{"pivot_root", func() error { return pivot(root) }},
+		{"pivot_root", func() error { return pivotRoot(root) }},
 		{"files over the machine's settings", func() error { return coverKernelSettings(s.BootID) }},
 	}
 	for _, step := range steps {
@@ -44,24 +44,25 @@ func mountOverlay(s Spec, root string) error {
 		}
 	}
 	options := fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", s.Lower, upper, work)
-	return mount("overlay", root, "overlay", 0, options)
+	return mountAt("overlay", root, "overlay", 0, options)
 }
 
 // mountKernel mounts proc and sysfs of the node's namespaces, and the machine's control groups.
 func mountKernel(root string) error {
 	const safe = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
-	if err := mount("proc", filepath.Join(root, "proc"), "proc", safe, ""); err != nil {
+	if err := mountAt("proc", filepath.Join(root, "proc"), "proc", safe, ""); err != nil {
 		return err
 	}
-	if err := mount("sysfs", filepath.Join(root, "sys"), "sysfs", safe, ""); err != nil {
+	if err := mountAt("sysfs", filepath.Join(root, "sys"), "sysfs", safe, ""); err != nil {
 		return err
 	}
-	return mount("/sys/fs/cgroup", filepath.Join(root, "sys/fs/cgroup"), "", unix.MS_BIND|unix.MS_REC, "")
+	return mountAt("/sys/fs/cgroup", filepath.Join(root, "sys/fs/cgroup"), "", unix.MS_BIND|unix.MS_REC, "")
 }
 
 func mountMemory(root string) error {
 	for dir, options := range map[string]string{"run": "mode=755", "tmp": "mode=1777"} {
-		if err := mount("tmpfs", filepath.Join(root, dir), "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, options); err != nil {
+		if err := mountAt("tmpfs", filepath.Join(root, dir), "tmpfs", unix.MS_NOSUID|unix.MS_NODEV,
+			options); err != nil {
 			return err
 		}
 	}
@@ -74,22 +75,22 @@ func bindAll(root string, binds []Bind) error {
 		if err := os.MkdirAll(target, 0o755); err != nil {
 			return err
 		}
-		if err := mount(b.Source, target, "", unix.MS_BIND, ""); err != nil {
+		if err := mountAt(b.Source, target, "", unix.MS_BIND, ""); err != nil {
 			return err
 		}
 		if !b.ReadOnly {
 			continue
 		}
-		if err := mount("", target, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
+		if err := mountAt("", target, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// pivot makes root the root folder and lets go of the old one. Its mounts become shared within the node, which
+// pivotRoot makes root the root folder and lets go of the old one. Its mounts become shared within the node, which
 // containers with bidirectional mount propagation rely on.
-func pivot(root string) error {
+func pivotRoot(root string) error {
 	if err := os.Chdir(root); err != nil {
 		return err
 	}
@@ -128,14 +129,14 @@ func coverKernelSettings(bootID string) error {
 		if err := os.WriteFile(cover, []byte(s.Value+"\n"), 0o644); err != nil {
 			return err
 		}
-		if err := mount(cover, s.Path, "", unix.MS_BIND, ""); err != nil {
+		if err := mountAt(cover, s.Path, "", unix.MS_BIND, ""); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func mount(source, target, fstype string, flags uintptr, data string) error {
+func mountAt(source, target, fstype string, flags uintptr, data string) error {
 	if err := unix.Mount(source, target, fstype, flags, data); err != nil {
 		return fmt.Errorf("mount %s on %s: %w", source, target, err)
 	}

@@ -33,7 +33,7 @@ type Setting struct {
 	Value string `json:"value"`
 }
 
-func (s Setting) apply() error {
+func (s Setting) writeSetting() error {
 	f, err := os.OpenFile(filepath.Join("/proc/sys", s.Path), os.O_WRONLY, 0)
 	if err != nil {
 		return err

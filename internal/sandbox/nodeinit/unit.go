@@ -51,8 +51,8 @@ type supervised struct {
 	done   chan struct{}      // closed when run has returned
 }
 
-// start begins keeping the unit running; it has no effect on one that is.
-func (s *supervised) start() {
+// startKeeping begins keeping the unit running; it has no effect on one that is.
+func (s *supervised) startKeeping() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.cancel != nil {
@@ -60,11 +60,11 @@ func (s *supervised) start() {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel, s.done = cancel, make(chan struct{})
-	go s.run(ctx, s.done)
+	go s.keepRunning(ctx, s.done)
 }
 
-// stop ends the unit (SIGTERM, after 5 s SIGKILL) and keeps it from being started again.
-func (s *supervised) stop() {
+// stopKeeping ends the unit (SIGTERM, after 5 s SIGKILL) and keeps it from being started again.
+func (s *supervised) stopKeeping() {
 	s.mu.Lock()
 	cancel, done := s.cancel, s.done
 	s.mu.Unlock()
@@ -79,8 +79,8 @@ func (s *supervised) stop() {
 	s.status.State, s.status.PID, s.status.Note = Stopped, 0, ""
 }
 
-// kill sends a signal to the unit's process.
-func (s *supervised) kill(signal syscall.Signal) error {
+// killProcess sends a signal to the unit's process.
+func (s *supervised) killProcess(signal syscall.Signal) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.status.PID == 0 {
@@ -89,43 +89,43 @@ func (s *supervised) kill(signal syscall.Signal) error {
 	return syscall.Kill(s.status.PID, signal)
 }
 
-func (s *supervised) snapshot() Status {
+func (s *supervised) currentStatus() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.status
 }
 
-func (s *supervised) set(state, note string) {
+func (s *supervised) setStatus(state, note string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.status.State, s.status.Note = state, note
 }
 
-// run starts the unit again and again until ctx ends or it is done.
-func (s *supervised) run(ctx context.Context, done chan struct{}) {
+// keepRunning starts the unit again and again until ctx ends or it is done.
+func (s *supervised) keepRunning(ctx context.Context, done chan struct{}) {
 	defer close(done)
 	for {
-		err := s.once(ctx)
+		err := s.runOnce(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return
 		case err == nil && s.unit.OneShot:
-			s.set(Done, "")
+			s.setStatus(Done, "")
 			return
 		case err == nil:
 			err = fmt.Errorf("exit status 0")
 		}
 		s.log.Warn("unit ended", "unit", s.unit.Name, "how", err)
-		s.set(Failed, err.Error())
-		if !sleep(ctx, restartDelay) {
+		s.setStatus(Failed, err.Error())
+		if !sleepUnlessDone(ctx, restartDelay) {
 			return
 		}
 	}
 }
 
-// once waits for what the unit needs, prepares and runs it to its end. nil is an end with exit status 0.
-func (s *supervised) once(ctx context.Context) error {
-	if s.unit.OneShot && s.unit.Unless != "" && exists(s.unit.Unless) {
+// runOnce waits for what the unit needs, prepares and runs it to its end. nil is an end with exit status 0.
+func (s *supervised) runOnce(ctx context.Context) error {
+	if s.unit.OneShot && s.unit.Unless != "" && fileExists(s.unit.Unless) {
 		return nil
 	}
 	if err := s.waitForNeeds(ctx); err != nil {
@@ -137,30 +137,30 @@ func (s *supervised) once(ctx context.Context) error {
 	}
 	defer log.Close()
 	for _, step := range s.unit.Before {
-		if step.Unless != "" && exists(step.Unless) {
+		if step.Unless != "" && fileExists(step.Unless) {
 			continue
 		}
-		if err := s.command(ctx, step.Args, log, false); err != nil {
+		if err := s.runCommand(ctx, step.Args, log, false); err != nil {
 			return fmt.Errorf("%s: %w", step.Args[0], err)
 		}
 	}
-	if err := s.command(ctx, s.unit.Args, log, true); err != nil {
+	if err := s.runCommand(ctx, s.unit.Args, log, true); err != nil {
 		return err
 	}
 	if s.unit.OneShot && s.unit.Unless != "" {
-		return touch(s.unit.Unless)
+		return touchFile(s.unit.Unless)
 	}
 	return nil
 }
 
-// command runs args to their end; the unit's own command is the one whose pid is shown.
-func (s *supervised) command(ctx context.Context, args []string, log *os.File, own bool) error {
-	pid, ended, err := s.reaper.start(args, s.env, log)
+// runCommand runs args to their end; the unit's own command is the one whose pid is shown.
+func (s *supervised) runCommand(ctx context.Context, args []string, log *os.File, own bool) error {
+	pid, ended, err := s.reaper.startProcess(args, s.env, log)
 	if err != nil {
 		return err
 	}
 	if own {
-		s.began(pid)
+		s.noteStarted(pid)
 		defer s.endedNow()
 		if err := setNice(pid, s.unit.Nice); err != nil {
 			s.log.Warn("unit runs as urgently as others", "unit", s.unit.Name, "error", err)
@@ -170,12 +170,12 @@ func (s *supervised) command(ctx context.Context, args []string, log *os.File, o
 	case status := <-ended:
 		return exitError(status)
 	case <-ctx.Done():
-		terminate(pid, ended)
+		terminateProcess(pid, ended)
 		return ctx.Err()
 	}
 }
 
-func (s *supervised) began(pid int) {
+func (s *supervised) noteStarted(pid int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.status.Started.IsZero() {
@@ -192,9 +192,9 @@ func (s *supervised) endedNow() {
 
 func (s *supervised) waitForNeeds(ctx context.Context) error {
 	for _, path := range s.unit.Needs {
-		for !exists(path) {
-			s.set(Waiting, "for "+path)
-			if !sleep(ctx, needsPoll) {
+		for !fileExists(path) {
+			s.setStatus(Waiting, "for "+path)
+			if !sleepUnlessDone(ctx, needsPoll) {
 				return ctx.Err()
 			}
 		}
@@ -202,7 +202,7 @@ func (s *supervised) waitForNeeds(ctx context.Context) error {
 	return nil
 }
 
-func terminate(pid int, ended <-chan syscall.WaitStatus) {
+func terminateProcess(pid int, ended <-chan syscall.WaitStatus) {
 	_ = syscall.Kill(pid, syscall.SIGTERM) // fails only if it has ended, which is what is wanted
 	select {
 	case <-ended:
@@ -232,20 +232,20 @@ func openLog(file string) (*os.File, error) {
 	return os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 }
 
-func touch(file string) error {
+func touchFile(file string) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
 	return os.WriteFile(file, nil, 0o644)
 }
 
-func exists(path string) bool {
+func fileExists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
 }
 
-// sleep reports false if ctx ended first.
-func sleep(ctx context.Context, d time.Duration) bool {
+// sleepUnlessDone reports false if ctx ended first.
+func sleepUnlessDone(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():
 		return false

@@ -23,12 +23,12 @@ func TestUnits(t *testing.T) {
 	signal.Notify(wake, unix.SIGCHLD)
 	defer signal.Stop(wake)
 	r := newReaper()
-	go r.run(wake)
+	go r.reapForever(wake)
 	start := func(t *testing.T, u Unit) *supervised {
 		s := &supervised{unit: u, logs: t.TempDir(), reaper: r, log: slog.New(slog.DiscardHandler),
 			env: []string{"A=1"}}
-		t.Cleanup(s.stop)
-		s.start()
+		t.Cleanup(s.stopKeeping)
+		s.startKeeping()
 		return s
 	}
 	for name, test := range map[string]func(*testing.T, starter){
@@ -48,7 +48,7 @@ func comesBack(t *testing.T, start starter) {
 	s := start(t, Unit{Name: "u", Args: []string{"/bin/sleep", "100"}})
 	first := waitFor(t, s, "running", func(st Status) bool { return st.State == Running })
 	began := time.Now()
-	if err := s.kill(syscall.SIGKILL); err != nil {
+	if err := s.killProcess(syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	second := waitFor(t, s, "restarted", func(st Status) bool { return st.State == Running && st.PID != first.PID })
@@ -68,11 +68,11 @@ func isUrgent(t *testing.T, start starter) {
 		own, err := unix.Getpriority(unix.PRIO_PROCESS, pid)
 		return err == nil && own == 20-nice // as the system call has it
 	})
-	if _, err := os.Stat(autogroup(pid)); err != nil {
+	if _, err := os.Stat(autogroupPath(pid)); err != nil {
 		t.Skip("this kernel does not group sessions")
 	}
 	waitFor(t, s, "in an urgent session", func(Status) bool {
-		group, _ := os.ReadFile(autogroup(pid))
+		group, _ := os.ReadFile(autogroupPath(pid))
 		return strings.HasSuffix(strings.TrimSpace(string(group)), " nice "+strconv.Itoa(nice))
 	})
 }
@@ -80,17 +80,17 @@ func isUrgent(t *testing.T, start starter) {
 func staysAway(t *testing.T, start starter) {
 	s := start(t, Unit{Name: "u", Args: []string{"/bin/sleep", "100"}})
 	first := waitFor(t, s, "running", func(st Status) bool { return st.State == Running })
-	s.stop()
-	if st := s.snapshot(); st.State != Stopped || st.PID != 0 {
+	s.stopKeeping()
+	if st := s.currentStatus(); st.State != Stopped || st.PID != 0 {
 		t.Errorf("after stop: %+v", st)
 	}
 	if syscall.Kill(first.PID, 0) == nil {
 		t.Errorf("process %d lives after stop", first.PID)
 	}
-	if s.kill(syscall.SIGKILL) == nil {
+	if s.killProcess(syscall.SIGKILL) == nil {
 		t.Error("kill of a stopped unit says nothing")
 	}
-	s.start()
+	s.startKeeping()
 	waitFor(t, s, "running again", func(st Status) bool { return st.State == Running })
 }
 
@@ -124,7 +124,7 @@ func prepares(t *testing.T, start starter) {
 	s := start(t, Unit{Name: "u", Args: []string{"/bin/sh", "-c", "test -s " + file + " && exec sleep 100"},
 		Before: []Step{{Args: []string{"/bin/sh", "-c", "echo $A >>" + file}, Unless: file}}})
 	st := waitFor(t, s, "running", func(st Status) bool { return st.State == Running })
-	if err := s.kill(syscall.SIGKILL); err != nil {
+	if err := s.killProcess(syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	waitFor(t, s, "restarted", func(now Status) bool { return now.State == Running && now.PID != st.PID })
@@ -158,7 +158,7 @@ func waitFor(t *testing.T, s *supervised, what string, ok func(Status) bool) Sta
 	t.Helper()
 	deadline := time.Now().Add(10 * time.Second)
 	for {
-		st := s.snapshot()
+		st := s.currentStatus()
 		if ok(st) {
 			return st
 		}

@@ -16,21 +16,21 @@ import (
 // progressEvery spaces the progress lines: debootstrap prints several hundred.
 const progressEvery = 5 * time.Second
 
-// debootstrap fills dir. It runs in a mount namespace of its own, so that its /proc and /sys inside dir are gone with
-// it even if it is killed; dir can then always be removed.
-func debootstrap(ctx context.Context, dir string, src source, progress func(string)) error {
+// runDebootstrap fills dir. It runs in a mount namespace of its own, so that its /proc and /sys inside dir are gone
+// with it even if it is killed; dir can then always be removed.
+func runDebootstrap(ctx context.Context, dir string, src source, progress func(string)) error {
 	path, err := exec.LookPath("debootstrap")
 	if err != nil {
 		return errors.New("debootstrap is missing: run make deps, or apt-get install debootstrap")
 	}
-	cmd := exec.CommandContext(ctx, path, arguments(dir, src)...)
-	cmd.Env = environment(src)
+	cmd := exec.CommandContext(ctx, path, debootstrapArgs(dir, src)...)
+	cmd.Env = debootstrapEnv(src)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS, Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	out, in := io.Pipe()
 	cmd.Stdout, cmd.Stderr = in, in
 	tail := make(chan []string, 1)
-	go func() { tail <- follow(out, progress, time.Now) }()
+	go func() { tail <- followOutput(out, progress, time.Now) }()
 	progress("debootstrap " + suite + " from the machine's Debian mirror")
 	err = cmd.Run()
 	in.Close()
@@ -46,11 +46,11 @@ func debootstrap(ctx context.Context, dir string, src source, progress func(stri
 	return nil
 }
 
-func arguments(dir string, src source) []string {
+func debootstrapArgs(dir string, src source) []string {
 	return []string{"--variant=" + variant, "--include=" + strings.Join(Packages(), ","), suite, dir, src.mirror}
 }
 
-func environment(src source) []string {
+func debootstrapEnv(src source) []string {
 	env := append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C")
 	if src.httpProxy != "" && os.Getenv("http_proxy") == "" {
 		env = append(env, "http_proxy="+src.httpProxy)
@@ -58,8 +58,8 @@ func environment(src source) []string {
 	return env
 }
 
-// follow reads debootstrap's output to its end, reports a line from time to time, and returns the last ones.
-func follow(r io.Reader, progress func(string), now func() time.Time) []string {
+// followOutput reads debootstrap's output to its end, reports a line from time to time, and returns the last ones.
+func followOutput(r io.Reader, progress func(string), now func() time.Time) []string {
 	const keep = 15
 	var tail []string
 	next := now().Add(progressEvery)

@@ -23,8 +23,8 @@ func Packages() []string {
 	}
 }
 
-// stamp identifies what the folder is made of: hex SHA-256 of recipe, suite, variant and packages.
-func stamp() string {
+// recipeStamp identifies what the folder is made of: hex SHA-256 of recipe, suite, variant and packages.
+func recipeStamp() string {
 	parts := append([]string{recipe, suite, variant}, Packages()...)
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\n")))
 	return hex.EncodeToString(sum[:])

@@ -28,7 +28,7 @@ func Dir() string { return filepath.Join(CacheDir(), "root") }
 // builds it next to dir and renames it into place. Concurrent callers wait for each other. progress gets short lines
 // while the build runs (minutes). Errors: not root, debootstrap or a Debian mirror missing, or debootstrap's own.
 func Ensure(ctx context.Context, dir string, progress func(string)) error {
-	if current(dir) {
+	if isCurrent(dir) {
 		return nil
 	}
 	if os.Geteuid() != 0 {
@@ -37,19 +37,19 @@ func Ensure(ctx context.Context, dir string, progress func(string)) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return fmt.Errorf("make the cache folder: %w", err)
 	}
-	unlock, err := lock(dir + ".lock")
+	unlock, err := lockFile(dir + ".lock")
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	if current(dir) { // built by whoever held the lock
+	if isCurrent(dir) { // built by whoever held the lock
 		return nil
 	}
-	return build(ctx, dir, progress)
+	return buildRoot(ctx, dir, progress)
 }
 
-// build makes the folder under a temporary name on the same file system and swaps it in.
-func build(ctx context.Context, dir string, progress func(string)) error {
+// buildRoot makes the folder under a temporary name on the same file system and swaps it in.
+func buildRoot(ctx context.Context, dir string, progress func(string)) error {
 	partial := dir + ".partial"
 	if err := os.RemoveAll(partial); err != nil {
 		return fmt.Errorf("remove what an interrupted build left: %w", err)
@@ -59,17 +59,17 @@ func build(ctx context.Context, dir string, progress func(string)) error {
 	if err != nil {
 		return err
 	}
-	if err := debootstrap(ctx, partial, src, progress); err != nil {
+	if err := runDebootstrap(ctx, partial, src, progress); err != nil {
 		return err
 	}
-	if err := finish(partial); err != nil {
+	if err := finishRoot(partial); err != nil {
 		return fmt.Errorf("finish the root folder: %w", err)
 	}
-	return swap(partial, dir)
+	return swapRoot(partial, dir)
 }
 
-// finish removes what belongs to the building machine and stamps the folder.
-func finish(dir string) error {
+// finishRoot removes what belongs to the building machine and stamps the folder.
+func finishRoot(dir string) error {
 	debs, err := filepath.Glob(filepath.Join(dir, "var/cache/apt/archives/*.deb"))
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func finish(dir string) error {
 	for name, content := range map[string]string{
 		"etc/resolv.conf": "",
 		"etc/hostname":    "localhost\n",
-		stampFile:         stamp() + "\n",
+		stampFile:         recipeStamp() + "\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
 			return err
@@ -91,8 +91,8 @@ func finish(dir string) error {
 	return nil
 }
 
-// swap replaces dir by partial. There is a moment without dir, never one with half of it.
-func swap(partial, dir string) error {
+// swapRoot replaces dir by partial. There is a moment without dir, never one with half of it.
+func swapRoot(partial, dir string) error {
 	old := dir + ".old"
 	if err := os.RemoveAll(old); err != nil {
 		return fmt.Errorf("remove an outdated root folder: %w", err)
@@ -109,13 +109,13 @@ func swap(partial, dir string) error {
 	return nil
 }
 
-func current(dir string) bool {
+func isCurrent(dir string) bool {
 	have, err := os.ReadFile(filepath.Join(dir, stampFile))
-	return err == nil && strings.TrimSpace(string(have)) == stamp()
+	return err == nil && strings.TrimSpace(string(have)) == recipeStamp()
 }
 
-// lock takes an exclusive lock on file that the kernel drops when the process ends.
-func lock(file string) (unlock func(), err error) {
+// lockFile takes an exclusive lock on file that the kernel drops when the process ends.
+func lockFile(file string) (unlock func(), err error) {
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open the build lock: %w", err)

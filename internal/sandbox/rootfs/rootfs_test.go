@@ -12,7 +12,7 @@ import (
 
 func TestEnsureAcceptsACurrentFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "root")
-	writeStamp(t, dir, stamp())
+	writeStamp(t, dir, recipeStamp())
 	noProgress := func(line string) { t.Errorf("built although current: %s", line) }
 	if err := Ensure(context.Background(), dir, noProgress); err != nil {
 		t.Fatal(err)
@@ -22,10 +22,10 @@ func TestEnsureAcceptsACurrentFolder(t *testing.T) {
 func TestFolderOfAnotherPackageListIsOutdated(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "root")
 	writeStamp(t, dir, strings.Repeat("0", 64))
-	if current(dir) {
+	if isCurrent(dir) {
 		t.Error("a folder with another stamp counts as current")
 	}
-	if current(filepath.Join(dir, "absent")) {
+	if isCurrent(filepath.Join(dir, "absent")) {
 		t.Error("an absent folder counts as current")
 	}
 }
@@ -35,7 +35,7 @@ func TestFinishForgetsTheBuildingMachine(t *testing.T) {
 	for _, f := range []string{"etc/resolv.conf", "etc/hostname", "var/cache/apt/archives/x.deb"} {
 		write(t, filepath.Join(dir, f), "of the building machine")
 	}
-	if err := finish(dir); err != nil {
+	if err := finishRoot(dir); err != nil {
 		t.Fatal(err)
 	}
 	if b, _ := os.ReadFile(filepath.Join(dir, "etc/resolv.conf")); len(b) != 0 {
@@ -44,7 +44,7 @@ func TestFinishForgetsTheBuildingMachine(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "var/cache/apt/archives/x.deb")); !os.IsNotExist(err) {
 		t.Errorf("downloaded package left: %v", err)
 	}
-	if !current(dir) {
+	if !isCurrent(dir) {
 		t.Error("the finished folder is not stamped")
 	}
 }
@@ -53,7 +53,7 @@ func TestSwapReplacesTheOldFolder(t *testing.T) {
 	base := t.TempDir()
 	write(t, filepath.Join(base, "root/old"), "")
 	write(t, filepath.Join(base, "root.partial/new"), "")
-	if err := swap(filepath.Join(base, "root.partial"), filepath.Join(base, "root")); err != nil {
+	if err := swapRoot(filepath.Join(base, "root.partial"), filepath.Join(base, "root")); err != nil {
 		t.Fatal(err)
 	}
 	left, err := filepath.Glob(filepath.Join(base, "*/*"))
@@ -105,7 +105,7 @@ func TestFollowReportsSparselyAndKeepsTheEnd(t *testing.T) {
 	}
 	out.WriteString("E: no such package\n")
 	var reported int
-	tail := follow(strings.NewReader(out.String()), func(string) { reported++ }, now)
+	tail := followOutput(strings.NewReader(out.String()), func(string) { reported++ }, now)
 	if reported == 0 || reported > 12 {
 		t.Errorf("%d progress lines of 50", reported)
 	}

@@ -19,17 +19,17 @@ type ifreqPointer struct {
 
 // disableTxChecksum does what `ethtool -K <name> tx off` does; segmentation offload, which needs it, goes with it.
 func disableTxChecksum(name string) error {
-	_, err := ethtool(name, ethtoolValue{cmd: unix.ETHTOOL_STXCSUM, data: 0})
+	_, err := callEthtool(name, ethtoolValue{cmd: unix.ETHTOOL_STXCSUM, data: 0})
 	return err
 }
 
 // txChecksum says whether the interface leaves checksums to a device.
 func txChecksum(name string) (bool, error) {
-	v, err := ethtool(name, ethtoolValue{cmd: unix.ETHTOOL_GTXCSUM})
+	v, err := callEthtool(name, ethtoolValue{cmd: unix.ETHTOOL_GTXCSUM})
 	return v.data != 0, err
 }
 
-func ethtool(name string, v ethtoolValue) (ethtoolValue, error) {
+func callEthtool(name string, v ethtoolValue) (ethtoolValue, error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return v, err

@@ -42,7 +42,7 @@ func Create(s Spec) error {
 
 // Delete removes the pair by the name on the node; a missing pair is not an error.
 func Delete(hostIface string) error {
-	link, err := find(hostIface)
+	link, err := findLink(hostIface)
 	if err != nil || link == nil {
 		return err
 	}
@@ -54,11 +54,11 @@ func Delete(hostIface string) error {
 
 // Exists says whether the node has its end.
 func Exists(hostIface string) (bool, error) {
-	link, err := find(hostIface)
+	link, err := findLink(hostIface)
 	return link != nil, err
 }
 
-func find(hostIface string) (netlink.Link, error) {
+func findLink(hostIface string) (netlink.Link, error) {
 	link, err := netlink.LinkByName(hostIface)
 	var missing netlink.LinkNotFoundError
 	if errors.As(err, &missing) {
@@ -93,7 +93,7 @@ func configurePod(s Spec) error {
 		return fmt.Errorf("set %s up in the pod: %w", s.IfName, err)
 	}
 	for _, a := range s.Addrs {
-		if err := netlink.AddrReplace(link, address(a)); err != nil {
+		if err := netlink.AddrReplace(link, linkAddress(a)); err != nil {
 			return fmt.Errorf("give the pod %s: %w", a, err)
 		}
 	}
@@ -105,9 +105,9 @@ func configurePod(s Spec) error {
 	return nil
 }
 
-// address has no duplicate address detection: it would keep an IPv6 address tentative for a second, and addresses are
-// given once.
-func address(p netip.Prefix) *netlink.Addr {
+// linkAddress has no duplicate address detection: it would keep an IPv6 address tentative for a second, and addresses
+// are given once.
+func linkAddress(p netip.Prefix) *netlink.Addr {
 	a := &netlink.Addr{IPNet: ipNet(p)}
 	if p.Addr().Is6() {
 		a.Flags = unix.IFA_F_NODAD

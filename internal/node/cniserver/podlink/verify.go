@@ -13,7 +13,7 @@ import (
 
 // Verify compares what is there with the specification. The error says what differs and what to do.
 func Verify(s Spec) error {
-	host, err := find(s.HostIface)
+	host, err := findLink(s.HostIface)
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func verifyChecksum(s Spec) error {
 
 // PeerName is the name in that namespace of the other end of hostIface; empty when it is not there.
 func PeerName(hostIface, netns string) (string, error) {
-	host, err := find(hostIface)
+	host, err := findLink(hostIface)
 	if err != nil || host == nil {
 		return "", err
 	}

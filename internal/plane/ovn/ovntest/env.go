@@ -47,17 +47,17 @@ func StartDatabases(t testing.TB) *Env {
 		t.Fatal(err)
 	}
 	e := &Env{dir: dir, root: root, t: t, procs: map[string]*exec.Cmd{}, logs: map[string]*bytes.Buffer{}}
-	e.NB, e.SB = "unix:"+e.path("nb.sock"), "unix:"+e.path("sb.sock")
+	e.NB, e.SB = "unix:"+e.pathOf("nb.sock"), "unix:"+e.pathOf("sb.sock")
 	t.Cleanup(e.stopAll)
 	for _, db := range []string{"nb", "sb"} {
-		e.must("usr/bin/ovsdb-tool", "create", e.path(db+".db"),
+		e.mustRun("usr/bin/ovsdb-tool", "create", e.pathOf(db+".db"),
 			filepath.Join(root, "usr/share/ovn/ovn-"+db+".ovsschema"))
 		e.StartDatabase(db)
 	}
 	return e
 }
 
-func (e *Env) path(name string) string { return filepath.Join(e.dir, name) }
+func (e *Env) pathOf(name string) string { return filepath.Join(e.dir, name) }
 
 // quiet keeps what a daemon says of a slow machine out of its log, and patience is how many seconds a command has
 // there.
@@ -69,18 +69,18 @@ const (
 // StartDatabase starts database "nb" or "sb" again, after Kill.
 func (e *Env) StartDatabase(db string) {
 	e.t.Helper()
-	_ = os.Remove(e.path(db + ".sock"))
-	e.start(db, "usr/sbin/ovsdb-server", e.path(db+".db"), "--remote=punix:"+e.path(db+".sock"),
-		"--unixctl="+e.path(db+".ctl"), "-vconsole:warn", "-vfile:off", "-vsyslog:off", quiet)
-	e.waitFor(e.path(db + ".sock"))
+	_ = os.Remove(e.pathOf(db + ".sock"))
+	e.startProgram(db, "usr/sbin/ovsdb-server", e.pathOf(db+".db"), "--remote=punix:"+e.pathOf(db+".sock"),
+		"--unixctl="+e.pathOf(db+".ctl"), "-vconsole:warn", "-vfile:off", "-vsyslog:off", quiet)
+	e.waitFor(e.pathOf(db + ".sock"))
 }
 
 // StartNorthd starts ovn-northd, after StartDatabases.
 func (e *Env) StartNorthd() {
 	e.t.Helper()
-	e.start("northd", "usr/bin/ovn-northd", "--ovnnb-db="+e.NB, "--ovnsb-db="+e.SB,
-		"--unixctl="+e.path("northd.ctl"), "-vconsole:warn", "-vfile:off", "-vsyslog:off", quiet)
-	e.waitFor(e.path("northd.ctl"))
+	e.startProgram("northd", "usr/bin/ovn-northd", "--ovnnb-db="+e.NB, "--ovnsb-db="+e.SB,
+		"--unixctl="+e.pathOf("northd.ctl"), "-vconsole:warn", "-vfile:off", "-vsyslog:off", quiet)
+	e.waitFor(e.pathOf("northd.ctl"))
 }
 
 // Kill kills database "nb" or "sb", or "northd", at once. Everything that the database had committed stays.
@@ -116,9 +116,9 @@ func (e *Env) limitFile(db string, bytes uint64) {
 	}
 }
 
-func (e *Env) start(name, program string, args ...string) {
+func (e *Env) startProgram(name, program string, args ...string) {
 	e.t.Helper()
-	c := command(e.root, program, args...)
+	c := rootCommand(e.root, program, args...)
 	log := &bytes.Buffer{}
 	c.Stderr = log
 	// Nothing may outlive a test that is killed.
@@ -156,8 +156,8 @@ func (e *Env) stopAll() {
 	_ = os.RemoveAll(e.dir)
 }
 
-func (e *Env) run(ctx context.Context, program string, args ...string) (string, error) {
-	c := command(e.root, program, args...)
+func (e *Env) runProgram(ctx context.Context, program string, args ...string) (string, error) {
+	c := rootCommand(e.root, program, args...)
 	var out, errs bytes.Buffer
 	c.Stdout, c.Stderr = &out, &errs
 	if err := c.Start(); err != nil {
@@ -171,9 +171,9 @@ func (e *Env) run(ctx context.Context, program string, args ...string) (string, 
 	return out.String(), nil
 }
 
-func (e *Env) must(program string, args ...string) string {
+func (e *Env) mustRun(program string, args ...string) string {
 	e.t.Helper()
-	out, err := e.run(e.t.Context(), program, args...)
+	out, err := e.runProgram(e.t.Context(), program, args...)
 	if err != nil {
 		e.t.Fatal(err)
 	}
@@ -183,25 +183,25 @@ func (e *Env) must(program string, args ...string) string {
 // NBCtl runs ovn-nbctl, and SBCtl ovn-sbctl; the test fails when they do.
 func (e *Env) NBCtl(args ...string) string {
 	e.t.Helper()
-	return e.must("usr/bin/ovn-nbctl", append([]string{"--db=" + e.NB, patience}, args...)...)
+	return e.mustRun("usr/bin/ovn-nbctl", append([]string{"--db=" + e.NB, patience}, args...)...)
 }
 
 // SBCtl runs ovn-sbctl.
 func (e *Env) SBCtl(args ...string) string {
 	e.t.Helper()
-	return e.must("usr/bin/ovn-sbctl", append([]string{"--db=" + e.SB, patience}, args...)...)
+	return e.mustRun("usr/bin/ovn-sbctl", append([]string{"--db=" + e.SB, patience}, args...)...)
 }
 
 // Select prints all rows of a table as the JSON of RFC 7047, with the columns named, or all.
 func (e *Env) Select(endpoint, db, table string) string {
 	e.t.Helper()
-	return e.must("usr/bin/ovsdb-client", "transact", endpoint,
+	return e.mustRun("usr/bin/ovsdb-client", "transact", endpoint,
 		fmt.Sprintf(`[%q,{"op":"select","table":%q,"where":[]}]`, db, table))
 }
 
 // Sync waits until ovn-northd has compiled what the Northbound now holds into the Southbound.
 func (e *Env) Sync(ctx context.Context) error {
 	e.stopTracer()
-	_, err := e.run(ctx, "usr/bin/ovn-nbctl", "--db="+e.NB, patience, "--wait=sb", "sync")
+	_, err := e.runProgram(ctx, "usr/bin/ovn-nbctl", "--db="+e.NB, patience, "--wait=sb", "sync")
 	return err
 }

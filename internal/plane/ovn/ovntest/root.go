@@ -28,9 +28,9 @@ func Root(t testing.TB) string {
 	return ""
 }
 
-// command runs a program of the root folder with that folder's own libraries, so that it sees this machine's files and
-// needs no chroot.
-func command(root, program string, args ...string) *exec.Cmd {
+// rootCommand runs a program of the root folder with that folder's own libraries, so that it sees this machine's files
+// and needs no chroot.
+func rootCommand(root, program string, args ...string) *exec.Cmd {
 	const arch = "x86_64-linux-gnu"
 	libs := filepath.Join(root, "usr/lib", arch) + ":" + filepath.Join(root, "usr/lib")
 	loader := filepath.Join(root, "lib64/ld-linux-x86-64.so.2")

@@ -18,17 +18,17 @@ func (e *Env) Trace(ctx context.Context, datapath, microflow string, options ...
 	if err := e.startTracer(ctx); err != nil {
 		return "", err
 	}
-	args := append([]string{"-t", e.path("trace.ctl"), "trace"}, options...)
-	return e.run(ctx, "usr/bin/ovs-appctl", append(args, datapath, microflow)...)
+	args := append([]string{"-t", e.pathOf("trace.ctl"), "trace"}, options...)
+	return e.runProgram(ctx, "usr/bin/ovs-appctl", append(args, datapath, microflow)...)
 }
 
 func (e *Env) startTracer(ctx context.Context) error {
 	if e.tracer != 0 {
 		return nil
 	}
-	pidfile := e.path("trace.pid")
-	_, err := e.run(ctx, "usr/bin/ovn-trace", "--db="+e.SB, "--detach", "--no-chdir", "--pidfile="+pidfile,
-		"--unixctl="+e.path("trace.ctl"), "-vconsole:off", "-vfile:off", "-vsyslog:off")
+	pidfile := e.pathOf("trace.pid")
+	_, err := e.runProgram(ctx, "usr/bin/ovn-trace", "--db="+e.SB, "--detach", "--no-chdir", "--pidfile="+pidfile,
+		"--unixctl="+e.pathOf("trace.ctl"), "-vconsole:off", "-vfile:off", "-vsyslog:off")
 	if err != nil {
 		return err
 	}
@@ -48,8 +48,8 @@ func (e *Env) stopTracer() {
 		return
 	}
 	_ = syscall.Kill(e.tracer, syscall.SIGKILL)
-	_ = os.Remove(e.path("trace.pid"))
-	_ = os.Remove(e.path("trace.ctl"))
+	_ = os.Remove(e.pathOf("trace.pid"))
+	_ = os.Remove(e.pathOf("trace.ctl"))
 	e.tracer = 0
 }
 
@@ -58,7 +58,7 @@ func (e *Env) stopTracer() {
 // parse above all, is an error.
 func (e *Env) TraceOnce(ctx context.Context, datapath, microflow string, options ...string) (string, error) {
 	args := append([]string{"--db=" + e.SB, "-vconsole:warn", "-vfile:off", "-vsyslog:off", quiet}, options...)
-	c := command(e.root, "usr/bin/ovn-trace", append(args, datapath, microflow)...)
+	c := rootCommand(e.root, "usr/bin/ovn-trace", append(args, datapath, microflow)...)
 	var out, warnings bytes.Buffer
 	c.Stdout, c.Stderr = &out, &warnings
 	if err := c.Start(); err != nil {

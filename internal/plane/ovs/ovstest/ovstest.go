@@ -49,7 +49,7 @@ func Start(t testing.TB, datapath Datapath) *Switch {
 		s.KillDB()
 		os.RemoveAll(dir)
 	})
-	s.run("usr/bin/ovsdb-tool", "create", dir+"/conf.db", s.root+"/usr/share/openvswitch/vswitch.ovsschema")
+	s.runProgram("usr/bin/ovsdb-tool", "create", dir+"/conf.db", s.root+"/usr/share/openvswitch/vswitch.ovsschema")
 	s.StartDB()
 	s.Vsctl("--no-wait", "init")
 	s.StartVSwitchd()
@@ -62,13 +62,13 @@ func (s *Switch) DB() string { return "unix:" + s.RunDir + "/db.sock" }
 // StartDB runs ovsdb-server and waits for its socket.
 func (s *Switch) StartDB() {
 	s.t.Helper()
-	s.db = s.start("usr/sbin/ovsdb-server", s.RunDir+"/conf.db", "--remote=punix:"+s.RunDir+"/db.sock",
+	s.db = s.startProgram("usr/sbin/ovsdb-server", s.RunDir+"/conf.db", "--remote=punix:"+s.RunDir+"/db.sock",
 		"--pidfile="+s.RunDir+"/ovsdb-server.pid", "--log-file="+s.RunDir+"/ovsdb-server.log")
-	s.await("the database", s.RunDir+"/ovsdb-server.pid")
+	s.awaitProgram("the database", s.RunDir+"/ovsdb-server.pid")
 }
 
 // KillDB ends ovsdb-server as a crash does.
-func (s *Switch) KillDB() { s.kill(&s.db) }
+func (s *Switch) KillDB() { s.killProgram(&s.db) }
 
 // StartVSwitchd runs ovs-vswitchd and waits for its control socket.
 func (s *Switch) StartVSwitchd() {
@@ -78,23 +78,23 @@ func (s *Switch) StartVSwitchd() {
 	if s.datapath == Dummy {
 		args = append(args, "--enable-dummy=override")
 	}
-	s.vs = s.start("usr/sbin/ovs-vswitchd", append(args, "--disable-system")...)
-	s.await("ovs-vswitchd", s.RunDir+"/ovs-vswitchd.pid")
+	s.vs = s.startProgram("usr/sbin/ovs-vswitchd", append(args, "--disable-system")...)
+	s.awaitProgram("ovs-vswitchd", s.RunDir+"/ovs-vswitchd.pid")
 }
 
 // KillVSwitchd ends ovs-vswitchd as a crash does: all flows and connections are gone.
-func (s *Switch) KillVSwitchd() { s.kill(&s.vs) }
+func (s *Switch) KillVSwitchd() { s.killProgram(&s.vs) }
 
 // Vsctl runs ovs-vsctl and returns what it prints.
 func (s *Switch) Vsctl(args ...string) string {
 	s.t.Helper()
-	return s.run("usr/bin/ovs-vsctl", append([]string{"--db=" + s.DB(), "--timeout=30"}, args...)...)
+	return s.runProgram("usr/bin/ovs-vsctl", append([]string{"--db=" + s.DB(), "--timeout=30"}, args...)...)
 }
 
 // Ofctl runs ovs-ofctl and returns what it prints. A bridge is named by Mgmt.
 func (s *Switch) Ofctl(args ...string) string {
 	s.t.Helper()
-	return s.run("usr/bin/ovs-ofctl", args...)
+	return s.runProgram("usr/bin/ovs-ofctl", args...)
 }
 
 // Mgmt is the OpenFlow socket of a bridge.
@@ -103,7 +103,7 @@ func (s *Switch) Mgmt(bridge string) string { return "unix:" + s.RunDir + "/" + 
 // Appctl runs a command of ovs-vswitchd and returns what it prints.
 func (s *Switch) Appctl(args ...string) string {
 	s.t.Helper()
-	return s.run("usr/bin/ovs-appctl", append([]string{"-t", "ovs-vswitchd"}, args...)...)
+	return s.runProgram("usr/bin/ovs-appctl", append([]string{"-t", "ovs-vswitchd"}, args...)...)
 }
 
 // CommandPath is a file to run in place of `ovs-ofctl` and the like: the root folder's own, with its own libraries.
@@ -113,22 +113,22 @@ func (s *Switch) CommandPath(name string) string {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		s.t.Fatalf("make a command directory: %v", err)
 	}
-	script := "#!/bin/sh\nexec " + strings.Join(s.argv("usr/bin/"+name), " ") + " \"$@\"\n"
+	script := "#!/bin/sh\nexec " + strings.Join(s.argvOf("usr/bin/"+name), " ") + " \"$@\"\n"
 	if err := os.WriteFile(path, []byte(script), 0o755); err != nil {
 		s.t.Fatalf("write the command %s: %v", name, err)
 	}
 	return path
 }
 
-// argv runs a program of the root folder with the folder's own loader and libraries: no chroot, so no privilege.
-func (s *Switch) argv(program string) []string {
+// argvOf runs a program of the root folder with the folder's own loader and libraries: no chroot, so no privilege.
+func (s *Switch) argvOf(program string) []string {
 	lib := filepath.Join(s.root, "usr/lib")
 	return []string{s.root + "/usr/lib64/ld-linux-x86-64.so.2", "--library-path", lib + "/x86_64-linux-gnu:" + lib,
-		s.resolve(program)}
+		s.resolveLink(program)}
 }
 
-// resolve follows symbolic links as if the root folder were `/`: Debian's ovs-vswitchd is one into /etc/alternatives.
-func (s *Switch) resolve(path string) string {
+// resolveLink follows symbolic links as if the root folder were `/`: Debian's ovs-vswitchd is one into /etc/alternatives.
+func (s *Switch) resolveLink(path string) string {
 	full := filepath.Join(s.root, path)
 	link, err := os.Readlink(full)
 	if err != nil {
@@ -137,11 +137,11 @@ func (s *Switch) resolve(path string) string {
 	if !filepath.IsAbs(link) {
 		link = filepath.Join("/", filepath.Dir(path), link)
 	}
-	return s.resolve(link)
+	return s.resolveLink(link)
 }
 
-func (s *Switch) command(program string, args ...string) *exec.Cmd {
-	argv := append(s.argv(program), args...)
+func (s *Switch) programCommand(program string, args ...string) *exec.Cmd {
+	argv := append(s.argvOf(program), args...)
 	cmd := exec.Command(argv[0], argv[1:]...)
 	for _, v := range []string{"OVS_RUNDIR", "OVS_LOGDIR", "OVS_DBDIR", "OVS_SYSCONFDIR"} {
 		cmd.Env = append(cmd.Env, v+"="+s.RunDir)
@@ -149,18 +149,18 @@ func (s *Switch) command(program string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-func (s *Switch) run(program string, args ...string) string {
+func (s *Switch) runProgram(program string, args ...string) string {
 	s.t.Helper()
-	out, err := s.command(program, args...).CombinedOutput()
+	out, err := s.programCommand(program, args...).CombinedOutput()
 	if err != nil {
 		s.t.Fatalf("%s %v: %v\n%s", program, args, err, out)
 	}
 	return string(out)
 }
 
-func (s *Switch) start(program string, args ...string) *exec.Cmd {
+func (s *Switch) startProgram(program string, args ...string) *exec.Cmd {
 	s.t.Helper()
-	cmd := s.command(program, args...)
+	cmd := s.programCommand(program, args...)
 	// A test that panics runs no cleanup; its daemons end all the same.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
@@ -169,7 +169,7 @@ func (s *Switch) start(program string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-func (s *Switch) kill(cmd **exec.Cmd) {
+func (s *Switch) killProgram(cmd **exec.Cmd) {
 	if *cmd == nil {
 		return
 	}
@@ -179,12 +179,12 @@ func (s *Switch) kill(cmd **exec.Cmd) {
 	// kill -9 leaves sockets and pid files as a crash does: they are what a restart has to cope with.
 }
 
-// await waits until pidFile names a process that answers on its control socket.
-func (s *Switch) await(what, pidFile string) {
+// awaitProgram waits until pidFile names a process that answers on its control socket.
+func (s *Switch) awaitProgram(what, pidFile string) {
 	s.t.Helper()
 	daemon := strings.TrimSuffix(filepath.Base(pidFile), ".pid")
 	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
-		if s.command("usr/bin/ovs-appctl", "-t", daemon, "version").Run() == nil {
+		if s.programCommand("usr/bin/ovs-appctl", "-t", daemon, "version").Run() == nil {
 			return
 		}
 	}

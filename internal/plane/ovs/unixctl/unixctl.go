@@ -66,7 +66,7 @@ type reply struct {
 // the connection is of no more use.
 func (c *Conn) Call(ctx context.Context, command string, args ...string) (string, error) {
 	var text string
-	err := c.each(ctx, command, [][]string{args}, func(result string, refused error) error {
+	err := c.callEach(ctx, command, [][]string{args}, func(result string, refused error) error {
 		text = result
 		return refused
 	})
@@ -75,7 +75,7 @@ func (c *Conn) Call(ctx context.Context, command string, args ...string) (string
 
 // Ask runs a command and waits for its answer as long as ctx lasts, where Call gives up earlier.
 func (c *Conn) Ask(ctx context.Context, command string) error {
-	return c.exchange(ctx, command, [][]string{nil}, func(_ string, refused error) error { return refused })
+	return c.exchangeLines(ctx, command, [][]string{nil}, func(_ string, refused error) error { return refused })
 }
 
 // callTimeout bounds the answer to one window of commands; a dump of a million connections takes seconds.
@@ -90,7 +90,7 @@ const window = 32
 func (c *Conn) CallEach(ctx context.Context, command string, args [][]string, refused func(*CommandError) error) error {
 	var errs []error
 	for some := range slices.Chunk(args, window) {
-		err := c.each(ctx, command, some, func(_ string, err error) error {
+		err := c.callEach(ctx, command, some, func(_ string, err error) error {
 			if e := (*CommandError)(nil); errors.As(err, &e) {
 				errs = append(errs, refused(e))
 			}
@@ -103,21 +103,21 @@ func (c *Conn) CallEach(ctx context.Context, command string, args [][]string, re
 	return errors.Join(errs...)
 }
 
-func (c *Conn) each(ctx context.Context, command string, args [][]string,
+func (c *Conn) callEach(ctx context.Context, command string, args [][]string,
 	answered func(result string, refused error) error) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	return c.exchange(ctx, command, args, answered)
+	return c.exchangeLines(ctx, command, args, answered)
 }
 
-// exchange sends one request a list of arguments, and then takes the answers, which come in the same order.
-func (c *Conn) exchange(ctx context.Context, command string, args [][]string,
+// exchangeLines sends one request a list of arguments, and then takes the answers, which come in the same order.
+func (c *Conn) exchangeLines(ctx context.Context, command string, args [][]string,
 	answered func(result string, refused error) error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	stop := context.AfterFunc(ctx, func() { _ = c.conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
-	if err := c.send(command, args); err != nil {
+	if err := c.sendRequests(command, args); err != nil {
 		return errors.Join(ctx.Err(), fmt.Errorf("send %s: %w", command, err))
 	}
 	var errs []error
@@ -135,7 +135,7 @@ func (c *Conn) exchange(ctx context.Context, command string, args [][]string,
 	return errors.Join(errs...)
 }
 
-func (c *Conn) send(command string, args [][]string) error {
+func (c *Conn) sendRequests(command string, args [][]string) error {
 	var all []byte
 	for _, list := range args {
 		c.id++
