@@ -4,7 +4,6 @@ import (
 	"math"
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/egret-net/egret/internal/destinations"
@@ -78,9 +77,10 @@ type Machine struct {
 	// fresh is the count of ends that a node must have followed before packets of a new address are steered there.
 	// Another pod may have had it, which was deleted before this process saw any, or was on another node.
 	fresh uint64
-	// selected is the count of ends that a node must have followed to know what objects select.
-	selected uint64
-	specs    map[string]spec // of EgressIPs
+	// selected is the count of ends that a node must have followed to know what objects select: of the pods of one
+	// namespace, and with "" of all.
+	selected map[string]uint64
+	specs    map[world.Touch]spec
 
 	// Of the step under way.
 	w     *world.World
@@ -93,7 +93,7 @@ type Machine struct {
 func (m *Machine) Begin(w *world.World, f Former) []world.Touch {
 	m.readers, m.pods, m.byIP = world.NewReaders[string](), map[string]*pod{}, map[netip.Addr]*address{}
 	m.nodes, m.former, m.ends, m.fresh = map[string]*node{}, &f, 1, unknown
-	m.specs = map[string]spec{}
+	m.selected, m.specs = map[string]uint64{}, map[world.Touch]spec{}
 	for _, nodes := range f.Nodes {
 		for _, name := range nodes {
 			m.nodes[name] = &node{cleared: true, due: 1}
@@ -165,33 +165,6 @@ func (m *Machine) followNodes() {
 	}
 }
 
-// spec is an EgressIP's, as its generation tells: most changes are of its status.
-type spec struct {
-	uid        string
-	generation int64
-}
-
-// decidesSelection says whether what was touched decides which pods an object selects.
-func (m *Machine) decidesSelection(t world.Touch) bool {
-	switch t.Kind {
-	case world.KindNamespace, world.KindTraffic, world.KindEgressService:
-		return true
-	case world.KindService:
-		namespace, _, _ := strings.Cut(t.Key, "/")
-		return m.w.EgressServiceIn(namespace)
-	case world.KindEgressIP:
-		was, is := m.specs[t.Key], spec{}
-		if e := m.w.EgressIP(t.Key); e != nil {
-			is = spec{e.UID, e.Generation}
-		}
-		if m.specs[t.Key] = is; is == (spec{}) {
-			delete(m.specs, t.Key)
-		}
-		return was != is
-	}
-	return false
-}
-
 // followPods takes in which claims this node's pods have.
 func (m *Machine) followPods(touched []world.Touch) {
 	keys := map[string]struct{}{}
@@ -200,9 +173,7 @@ func (m *Machine) followPods(touched []world.Touch) {
 			keys[key] = struct{}{}
 		}
 	}
-	if slices.ContainsFunc(touched, m.decidesSelection) {
-		m.selected, m.ended = m.ends+1, true
-	}
+	m.followSpecs(touched)
 	for _, t := range touched {
 		if t.Kind == world.KindPod {
 			keys[t.Key] = struct{}{}

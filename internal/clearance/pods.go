@@ -74,7 +74,7 @@ func (m *Machine) followPod(key string, changed map[netip.Addr]struct{}) {
 		changed[ip] = struct{}{}
 		m.addressFor(ip).pods[key] = struct{}{}
 	}
-	m.beginClaims(now, old)
+	m.beginClaims(key, now, old)
 }
 
 // inheritNames has claims that go on know of the nodes that their objects' status has named.
@@ -97,7 +97,8 @@ func (p *pod) inheritNames(old *pod) {
 
 // beginClaims notes which claims of a pod have begun. A node that knows of a pod that has come under an object, and not
 // of what objects select by now, may translate for the one that would have selected it before.
-func (m *Machine) beginClaims(p, old *pod) {
+func (m *Machine) beginClaims(key string, p, old *pod) {
+	selected := m.selectedFor(key)
 	for f, claims := range p.claims {
 		for i := range claims {
 			c := &claims[i]
@@ -111,7 +112,7 @@ func (m *Machine) beginClaims(p, old *pod) {
 			c.begun, m.ended = m.ends+1, true
 			for _, ip := range world.Family(f).OfAddrs(p.ips) {
 				if !slices.Contains(old.ips, ip) || !slices.ContainsFunc(old.claims[f], c.isBy) {
-					m.noteEnd(ip, former{to: c.to, end: m.selected, everywhere: true})
+					m.noteEnd(ip, former{to: c.to, end: selected, everywhere: true})
 				}
 			}
 		}

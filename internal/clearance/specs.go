@@ -1,0 +1,93 @@
+package clearance
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/egret-net/egret/internal/world"
+)
+
+// spec is what an object has that decides which pods are selected; zero of none. Most changes are of statuses.
+type spec struct {
+	uid        string
+	generation int64
+	labels     string // of a namespace, or those that a Service asks for
+}
+
+// specKinds are the kinds whose objects have a spec. EgressIPTraffics count whenever they change.
+var specKinds = [...]world.Kind{world.KindNamespace, world.KindService, world.KindEgressService, world.KindEgressIP}
+
+// specOf returns that of the object of a touch.
+func (m *Machine) specOf(t world.Touch) spec {
+	switch t.Kind {
+	case world.KindNamespace:
+		if n := m.w.Namespace(t.Key); n != nil {
+			return spec{generation: 1, labels: labels.Set(n.Labels).String()}
+		}
+	case world.KindService:
+		if s := m.w.Service(t.Key); s != nil && s.Pods != nil {
+			return spec{uid: s.UID, generation: 1, labels: s.Pods.String()}
+		}
+	case world.KindEgressService:
+		if s := m.w.EgressService(t.Key); s != nil {
+			return spec{uid: s.UID, generation: 1 + s.Generation}
+		}
+	case world.KindEgressIP:
+		if e := m.w.EgressIP(t.Key); e != nil {
+			return spec{uid: e.UID, generation: 1 + e.Generation}
+		}
+	}
+	return spec{}
+}
+
+// followSpecs notes when what objects select has changed. One that comes changes nothing for a node that does not know
+// it; one that becomes another, or goes, may select there as before.
+func (m *Machine) followSpecs(touched []world.Touch) {
+	if m.former != nil {
+		for _, k := range specKinds {
+			for _, key := range m.w.Keys(k) {
+				t := world.Touch{Kind: k, Key: key}
+				m.specs[t] = m.specOf(t)
+			}
+		}
+	}
+	for _, t := range touched {
+		was, is := m.specs[t], m.specOf(t)
+		if m.specs[t] = is; is == (spec{}) {
+			delete(m.specs, t)
+		}
+		if t.Kind == world.KindTraffic || was != is && was != (spec{}) {
+			m.noteSelection(namespaceOf(t))
+		}
+	}
+}
+
+// mostSelected bounds what is kept of namespaces that have gone.
+const mostSelected = 1024
+
+func (m *Machine) noteSelection(namespace string) {
+	if len(m.selected) == mostSelected {
+		clear(m.selected)
+		namespace = ""
+	}
+	m.selected[namespace], m.ended = m.ends+1, true
+}
+
+// namespaceOf is whose pods an object selects; "" of one that selects in several.
+func namespaceOf(t world.Touch) string {
+	if t.Kind == world.KindNamespace {
+		return t.Key
+	}
+	namespace, _, namespaced := strings.Cut(t.Key, "/")
+	if !namespaced {
+		return ""
+	}
+	return namespace
+}
+
+// selectedFor is the count of ends that a node must have followed to know what objects select of a pod's namespace.
+func (m *Machine) selectedFor(pod string) uint64 {
+	namespace, _, _ := strings.Cut(pod, "/")
+	return max(m.selected[""], m.selected[namespace])
+}
