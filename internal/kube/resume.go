@@ -31,7 +31,7 @@ var _ cache.ListerWatcherWithContext = &resumer{}
 // for true any more when others asked it.
 func (r *resumer) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	if o.ResourceVersion == "0" {
-		o.ResourceVersion = ""
+		o.ResourceVersion, o.Limit = "", 0 // further pages would come from etcd, not from its cache (1.31, 1.33)
 	}
 	list, err := r.ListWatch.ListWithContext(ctx, o)
 	if r.refusable && !r.refused && apierrors.IsBadRequest(err) {

@@ -12,13 +12,14 @@ import (
 
 // TestFirstListIsOfNow: a program that starts again lists what is there now, not what any API server has in its cache.
 func TestFirstListIsOfNow(t *testing.T) {
-	asked := "nothing"
+	var asked metav1.ListOptions
 	r := &resumer{ListWatch: &cache.ListWatch{
 		ListWithContextFunc: func(_ context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			asked = o.ResourceVersion
+			asked = o
 			return &corev1.PodList{}, nil
 		}}}
-	if _, err := r.ListWithContext(t.Context(), metav1.ListOptions{ResourceVersion: "0"}); err != nil || asked != "" {
-		t.Errorf("lists with version %q, %v", asked, err)
+	_, err := r.ListWithContext(t.Context(), metav1.ListOptions{ResourceVersion: "0", Limit: 500})
+	if err != nil || asked.ResourceVersion != "" || asked.Limit != 0 {
+		t.Errorf("lists with version %q, by %d: %v", asked.ResourceVersion, asked.Limit, err)
 	}
 }
