@@ -42,20 +42,24 @@ func TestAllocatesAsFromNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		some, all := newTerm(), newTerm()
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
-			change := drawChange(t, all.w)
-			some.d.Touched(change(some.w))
-			change(all.w)
-			all.d.Forget()
-			if a, b := all.round(), some.round(); !reflect.DeepEqual(a, b) {
-				t.Fatalf("told of %v, want %v", b, a)
-			}
-			for _, name := range all.w.Nodes() {
-				if a, b := all.w.Said(name), some.w.Said(name); !reflect.DeepEqual(a, b) {
-					t.Fatalf("%s is\n%+v, want\n%+v", name, b, a)
-				}
-			}
+			wantSame(t, some, all, drawChange(t, all.w))
 		}
 	})
+}
+
+// wantSame makes a change, of which all decides from nothing.
+func wantSame(t *rapid.T, some, all *term, change func(*world.World) []world.Touch) {
+	some.d.Touched(change(some.w))
+	change(all.w)
+	all.d.Forget()
+	if a, b := all.round(), some.round(); !reflect.DeepEqual(a, b) {
+		t.Fatalf("told of %v, want %v", b, a)
+	}
+	for _, name := range all.w.Nodes() {
+		if a, b := all.w.Said(name), some.w.Said(name); !reflect.DeepEqual(a, b) {
+			t.Fatalf("%s is\n%+v, want\n%+v", name, b, a)
+		}
+	}
 }
 
 // drawChange is any, or that the API shows a node as it was decided.
