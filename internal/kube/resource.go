@@ -35,6 +35,9 @@ type Resource[O runtime.Object, T any] struct {
 	Written Written
 	// Claims says that objects of the kind decide which objects have claims to a pod's packets (Source.Seen).
 	Claims bool
+	// Restless says that objects of the kind change every few seconds, whatever happens. A watch of it that is late for
+	// a moment says nothing of the API server's history (Source.Newest).
+	Restless bool
 
 	// intern makes equal strings the same, of kinds with many objects.
 	intern func(*T, *interner)
@@ -73,6 +76,7 @@ type Kind interface {
 	fieldSelectors() (all, served fields.Selector)
 	isObject(obj any) bool
 	decidesClaims() bool
+	isRestless() bool
 	// Writing is how its objects are written.
 	Writing() Written
 	// convertAndRemove says how an object comes into the world, and how it goes.
@@ -99,6 +103,8 @@ func (r Resource[O, T]) fieldSelectors() (all, served fields.Selector) {
 }
 
 func (r Resource[O, T]) decidesClaims() bool { return r.Claims }
+
+func (r Resource[O, T]) isRestless() bool { return r.Restless }
 
 func (r Resource[O, T]) isObject(obj any) bool {
 	_, is := obj.(O)

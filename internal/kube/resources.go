@@ -35,7 +35,7 @@ func ofEgressIP(c *Clients) rest.Interface { return c.EgressIP }
 // Nodes are followed by all; the controller writes what it allocates.
 func Nodes() Kind {
 	return Resource[*corev1.Node, world.Node]{
-		Plural: "nodes", Claims: true, Client: ofCore, Example: &corev1.Node{}, Convert: Node,
+		Plural: "nodes", Claims: true, Restless: true, Client: ofCore, Example: &corev1.Node{}, Convert: Node,
 		Set: (*world.World).SetNode, Del: (*world.World).DelNode,
 		Written: Written{Kind: world.KindNode, APIVersion: "v1", Object: "Node",
 			Write: Writing(world.KindNode, writeAllocation)},

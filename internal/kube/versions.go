@@ -24,8 +24,16 @@ func (s *Source) Seen() Versions {
 }
 
 // Newest returns the versions of the last objects, or of their ends, that have come. A program that follows the same
-// history reaches them as soon as its watches bring them.
-func (s *Source) Newest() Versions { return s.versionsBy(func(t *table) string { return t.newest }) }
+// history reaches them as soon as its watches bring them. Kinds that are restless are left out.
+func (s *Source) Newest() Versions {
+	v := s.versionsBy(func(t *table) string { return t.newest })
+	for _, k := range s.kinds {
+		if k.isRestless() {
+			delete(v, k.pluralName())
+		}
+	}
+	return v
+}
 
 func (s *Source) versionsBy(of func(*table) string) Versions {
 	v := Versions{}

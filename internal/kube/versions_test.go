@@ -48,6 +48,18 @@ func TestSeen(t *testing.T) {
 	}
 }
 
+// TestNodesAreRestless: a question names the newest Node, for subnets decide whose addresses pods have. An answer names
+// none: the asking agent's watch of Nodes alone may be late for a moment.
+func TestNodesAreRestless(t *testing.T) {
+	s := NewSource(nil, nil, Pods(), Nodes())
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", ResourceVersion: "7"}}
+	must(t, s.tableFor("pods", "ns/p").Replace([]any{pod}, "20"))
+	must(t, s.tableFor("nodes", "a").Replace([]any{version("a", "9")}, "20"))
+	if seen, newest := s.Seen(), s.Newest(); seen["nodes"] != "9" || newest["nodes"] != "" || newest["pods"] != "7" {
+		t.Errorf("asks by %v, answers by %v", seen, newest)
+	}
+}
+
 // TestSeenPods: what comes after the first list is newer than the end of each pod that is not in it, and so again when
 // history went back.
 func TestSeenPods(t *testing.T) {
