@@ -15,9 +15,6 @@ type spec struct {
 	labels     string // of a namespace, or those that a Service asks for
 }
 
-// specKinds are the kinds whose objects have a spec. EgressIPTraffics count whenever they change.
-var specKinds = [...]world.Kind{world.KindNamespace, world.KindService, world.KindEgressService, world.KindEgressIP}
-
 // specOf returns that of the object of a touch.
 func (m *Machine) specOf(t world.Touch) spec {
 	switch t.Kind {
@@ -42,10 +39,11 @@ func (m *Machine) specOf(t world.Touch) spec {
 }
 
 // followSpecs notes when what objects select has changed. One that comes changes nothing for a node that does not know
-// it; one that becomes another, or goes, may select there as before.
+// it; one that becomes another, or goes, may select there as before. An EgressIPTraffic counts whenever it changes.
 func (m *Machine) followSpecs(touched []world.Touch) {
 	if m.former != nil {
-		for _, k := range specKinds {
+		for _, k := range []world.Kind{world.KindNamespace, world.KindService, world.KindEgressService,
+			world.KindEgressIP} {
 			for _, key := range m.w.Keys(k) {
 				t := world.Touch{Kind: k, Key: key}
 				m.specs[t] = m.specOf(t)

@@ -97,7 +97,8 @@ func trafficSelector(s *v1.EgressIPSpec) (traffic labels.Selector, problem strin
 	traffic, err := metav1.LabelSelectorAsSelector(s.TrafficSelector)
 	if err != nil {
 		return nil, plainText(fmt.Sprintf("spec.trafficSelector: %v", err)) +
-			": mend it; until then addresses stay on " + "the nodes that host them, and get no others, and the former selector counts; a node whose egret-node " +
+			": mend it; until then addresses stay on the nodes that host them, and get no others, " +
+			"and the former selector counts; a node whose egret-node " +
 			"starts meanwhile does not know that one, and drops what selected pods send outside if the EgressIP is in " +
 			"force"
 	}

@@ -80,7 +80,7 @@ func otherwiseText(e *world.EgressIP, families string) string {
 		return "what selected pods send " + destinationsText(e) + " over " + families + " is dropped"
 	case e.Traffic != nil:
 		return "selected pods leave " + destinationsText(e) + " over " + families +
-			" with their node's address or another " + "EgressIP's"
+			" with their node's address or another EgressIP's"
 	}
 	return "selected pods leave over " + families + " with their node's address"
 }

@@ -67,7 +67,7 @@ func (s *subnet) addrAt(offset uint32) netip.Addr {
 	return a
 }
 
-// offsetOf is the inverse of addr; false when a is not an address of this subnet that pods can have.
+// offsetOf is the inverse of addrAt; false when a is not an address of this subnet that pods can have.
 func (s *subnet) offsetOf(a netip.Addr) (uint32, bool) {
 	if !s.prefix.Contains(a) {
 		return 0, false
