@@ -74,7 +74,7 @@ const (
 
 // AnnotationSecondaryNetworks of a Node, which people set, confirms secondary networks of it, as a list of prefixes
 // with commas: "172.18.5.0/24". It is needed for a network inside another node's that no second node has an address in:
-// what one node says alone keeps no egress IP from others.
+// one node's word alone keeps no egress IP from others.
 const AnnotationSecondaryNetworks = EgretPrefix + "secondary-networks"
 
 // AnnotationExternalIPs of a Node, which people set to "true", lets Services' spec.externalIPs name the node's own

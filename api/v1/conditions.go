@@ -54,12 +54,12 @@ const (
 	// ReasonNoNodeInNetwork: there are egress nodes, but an address is in no network of theirs.
 	ReasonNoNodeInNetwork = "NoNodeInNetwork"
 
-	// ReasonInvalidEgressIP: an item of spec.egressIPs is not an address that can be hosted. The CRD rejects most of
-	// these; objects stored before it did are reported like this.
+	// ReasonInvalidEgressIP: an item of spec.egressIPs is not an address that can be hosted. The CRD rejects most such
+	// items; it is reported for objects that were stored before it did.
 	ReasonInvalidEgressIP = "InvalidEgressIP"
 
-	// ReasonInvalidSelector: a selector that the CRD let pass is none, such as one with an invalid label key. If it is
-	// egressNodeSelector or trafficSelector, addresses stay on the nodes that host them, and get no others.
+	// ReasonInvalidSelector: the CRD let a selector pass that is invalid, such as one with an invalid label key. If it
+	// is egressNodeSelector or trafficSelector, addresses stay on the nodes that host them, and get no others.
 	ReasonInvalidSelector = "InvalidSelector"
 
 	// ReasonEgressIPConflict: an address equals one of a node, pod, Service, gateway or API server, or an older
@@ -84,8 +84,8 @@ const (
 	// ReasonNodeIP: selected pods leave with their node's address (Fallback True), which is the default.
 	ReasonNodeIP = "NodeIP"
 
-	// ReasonDrop: what selected pods send outside the cluster is dropped (Fallback True), as the annotation asks. Every
-	// node that can be asked and where any of them runs has confirmed it; until then it is ReasonWaitingForNode.
+	// ReasonDrop: packets of selected pods to outside the cluster are dropped (Fallback True), as the annotation asks.
+	// Every node that can be asked and where any of them runs has confirmed it; until then it is ReasonWaitingForNode.
 	ReasonDrop = "Drop"
 
 	// ReasonServedByOther: another object serves pods that this one selects (Overlapped True), or all of them that run
@@ -170,8 +170,8 @@ const (
 	// ReasonNoIngressIP: the load balancer has given the Service no address that packets come with.
 	ReasonNoIngressIP = "NoIngressIP"
 	// ReasonIngressIPConflict: an ingress IP of the Service is an address of a node, of an EgressIP that has a node, or
-	// the source of another EgressService, or a node still holds it for what it was of before; so in a family it has
-	// none that can be a source. The message says whose it is. Where the other family has one, Ready alone is False.
+	// the source of another EgressService, or a node still holds it for its previous owner. So one family has no
+	// address that can be a source. The message says whose it is. Where the other family has one, Ready alone is False.
 	ReasonIngressIPConflict = "IngressIPConflict"
 	// ReasonNoEndpoints: no pod of its namespace is behind the Service (Ready False). There is a host all the same, for
 	// the first one.
@@ -192,7 +192,7 @@ const (
 	ReasonNoDefaultRoute = "NoDefaultRoute"
 )
 
-// What the controller says of a Service, in its status and as Events.
+// Conditions and Events of a Service, which the controller writes.
 const (
 	// ConditionRefused is True on a Service that asks for an address and port that it does not get; the message
 	// says which, why, and what to do. All else of the Service is served. It is absent where there is nothing to say.

@@ -89,7 +89,7 @@ type EgressIPSpec struct {
 
 // EgressIPStatus says where the addresses are, as the controller decided and as the nodes report.
 type EgressIPStatus struct {
-	// Items says which node should hold which address. What it does hold is in that node's EgressNode.
+	// Items says which node should hold which address. That node's EgressNode says which it holds.
 	//
 	// +optional
 	// +listType=atomic
@@ -149,8 +149,9 @@ type EgressIPStatusItem struct {
 	//
 	// +required
 	EgressIP string `json:"egressIP"`
-	// Since is when the controller gave the address to the node. No two givings of one have the same. Nodes repeat it
-	// in what they report, which says whether a report is of this giving or of a former one. Absent: any report counts.
+	// Since is when the controller gave the address to the node. No two assignments of an address have the same time.
+	// Nodes repeat it in their reports, so that a report of an earlier assignment does not count for this one. Absent:
+	// any report counts.
 	//
 	// +optional
 	Since metav1.MicroTime `json:"since,omitzero"`

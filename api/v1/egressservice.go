@@ -94,7 +94,7 @@ type EgressServiceStatus struct {
 	// +kubebuilder:validation:MaxLength=253
 	Host string `json:"host"`
 
-	// SourceIPs are what the host is to translate to, one a family at the most.
+	// SourceIPs are the addresses that the host must translate to, at most one a family.
 	//
 	// +optional
 	// +listType=atomic

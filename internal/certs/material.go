@@ -32,7 +32,7 @@ type Material struct {
 	source Source
 	log    *slog.Logger
 	mu     sync.Mutex
-	said   string // what the log says is wrong; "": nothing
+	said   string // the fault that the log names; "" if it names none
 	read   bool
 	as     [3]fs.FileInfo // the files when they were last read
 	last   Loaded

@@ -9,9 +9,8 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// How much of what a node says of itself is read. Whoever holds a node's credentials can write as much as the API
-// server takes (256 KiB of annotations,
-// 1.5 MiB an object), and each part of it may become a row of every other node.
+// How much of what a node says of itself is read. A process with a node's credentials can write as much as the API
+// server takes (256 KiB of annotations, 1.5 MiB an object), and each part of it may become a row of every other node.
 const (
 	// maxHostCIDRs is far more than the addresses of a host's network interfaces; HostAnnotations publishes no more.
 	maxHostCIDRs = 64

@@ -51,8 +51,8 @@ func whenUnassigned(annotations map[string]string) (drop bool, problem string) {
 	return readAnnotation(annotations, v1.AnnotationWhenUnassigned, v1.WhenUnassignedDrop)
 }
 
-// readAnnotation reads an annotation of one value: who writes one and makes a mistake does not ask for packets with
-// another source.
+// readAnnotation reads an annotation that can have one value. A mistyped value counts as this value: it must not give
+// packets another source.
 func readAnnotation(annotations map[string]string, name, value string) (is bool, problem string) {
 	text, given := annotations[name]
 	if !given || strings.EqualFold(strings.TrimSpace(text), value) {
@@ -89,7 +89,7 @@ func podSelectors(s *v1.EgressIPSpec) (namespaces, pods labels.Selector, problem
 	return out[0], out[1], ""
 }
 
-// trafficSelector reads the one of EgressIPTraffics; nil where there is none, or none that can be read.
+// trafficSelector reads the selector of EgressIPTraffics; nil if the object has no readable one.
 func trafficSelector(s *v1.EgressIPSpec) (traffic labels.Selector, problem string) {
 	if s.TrafficSelector == nil {
 		return nil, ""
@@ -115,7 +115,7 @@ func nodeSelector(s *v1.EgressIPSpec) world.NodeSelector {
 	return world.NodeSelector{Labels: nodes}
 }
 
-// readStatus leaves out what is no address: the controller writes the status anew.
+// readStatus leaves out entries that are not addresses: the controller rewrites the status.
 func readStatus(e *world.EgressIP, s *v1.EgressIPStatus) {
 	for _, i := range s.Items {
 		if a, err := parseAddr(i.EgressIP); err == nil && isName(i.Node) {

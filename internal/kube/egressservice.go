@@ -86,7 +86,7 @@ func hostSelector(s *metav1.LabelSelector) world.NodeSelector {
 	return world.NodeSelector{Labels: nodes}
 }
 
-// readHosting leaves out what is no address: the controller writes the status anew.
+// readHosting leaves out entries that are not addresses: the controller rewrites the status.
 func readHosting(s *world.EgressService, o *v1.EgressServiceStatus) {
 	if o.Host == world.HostAll || isName(o.Host) {
 		s.Host = o.Host

@@ -77,8 +77,8 @@ func podOf(o *discoveryv1.EndpointSlice, e *discoveryv1.Endpoint) string {
 	return r.Name
 }
 
-// endpointOf reads the conditions. What is not told is ready, and as much serving as it is ready (discovery/v1,
-// EndpointConditions).
+// endpointOf reads the conditions. An endpoint without the condition ready is ready; without serving, it serves if it
+// is ready (discovery/v1, EndpointConditions).
 func endpointOf(e *discoveryv1.Endpoint) world.Endpoint {
 	c := e.Conditions
 	out := world.Endpoint{Node: valueOrZero(e.NodeName), Ready: c.Ready == nil || *c.Ready,

@@ -116,8 +116,8 @@ func readSteers(h *world.Holding, list []egretv1.Steered, cut bool) {
 	}
 }
 
-// readObjectSteers reads what readSteers reads, of other kinds, and what is dropped, of all. What may be left out is
-// the end of it.
+// readObjectSteers reads what readSteers reads, of other kinds, and what is dropped, of all. Only the end of the list
+// may be left out.
 func readObjectSteers(h *world.Holding, list []egretv1.ObjectSteered, cut bool) {
 	list, err := atMost(list, egretv1.MaxSteers)
 	addUnreadProblem(h, "objectSteers", err)
@@ -158,8 +158,8 @@ func noteConflict(h *world.Holding, egressIP string, c world.Conflict) {
 	h.Conflicts[egressIP] = append(h.Conflicts[egressIP], c)
 }
 
-// EgressNode is the object that says what h says, owned by its Node, so that it goes with it. What h says of problems
-// is for this program alone: problems are those to tell the others.
+// EgressNode is the object that says what h says, owned by its Node, so that it goes with it. Problems in h are for
+// this program alone; the argument problems goes to the others.
 func EgressNode(h *world.Holding, nodeUID, agentVersion string, problems []world.Problem) *egretv1.EgressNode {
 	o := &egretv1.EgressNode{
 		TypeMeta: metav1.TypeMeta{APIVersion: egretv1.GroupVersion.String(), Kind: "EgressNode"},

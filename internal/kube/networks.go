@@ -26,7 +26,7 @@ func networksByName(text string) map[string]json.RawMessage {
 	return out
 }
 
-// ofDefault reads what an annotation says of the default network into v. What it says of others may look like anything.
+// ofDefault reads what an annotation says of the default network into v. Other networks' entries are not read.
 func ofDefault(text string, v any) error {
 	all := networksByName(text)
 	if all == nil {
@@ -56,8 +56,7 @@ func otherNetworks(annotations map[string]string) map[string]string {
 	return out
 }
 
-// MergeNetworks is set as it is to be written where the annotations have stand: what those say of networks that set
-// does not name stays.
+// MergeNetworks returns the annotations to write: have, with the networks that set names replaced by those of set.
 func MergeNetworks(have, set map[string]string) map[string]string {
 	out := maps.Clone(set)
 	for key, text := range set {

@@ -18,7 +18,7 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// Node is a node as the world has it. An annotation that cannot be read is a problem; one that is not there is none.
+// Node is a node as the world has it. An annotation that cannot be read is a problem; a missing one is not.
 func Node(o *corev1.Node) *world.Node {
 	n := &world.Node{
 		Name: o.Name, UID: string(o.UID), Labels: o.Labels, Ready: isReady(o),
@@ -95,7 +95,7 @@ func isReady(o *corev1.Node) bool {
 	return false
 }
 
-// nodeReader reads one annotation into a node. What can be read stands even if there is an error.
+// nodeReader reads one annotation into a node. The readable part is kept even if there is an error.
 type nodeReader struct {
 	annotation string
 	read       func(n *world.Node, text string) error

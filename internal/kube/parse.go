@@ -72,7 +72,7 @@ func parsePrefix(s string) (netip.Prefix, error) {
 	return p, nil
 }
 
-// parsePrefixes parses those of a list that are not empty; what can be read is returned even if something cannot.
+// parsePrefixes parses the entries of a list that are not empty. It returns the readable ones together with the error.
 func parsePrefixes(list []string) ([]netip.Prefix, error) { return parseEach(list, parsePrefix) }
 
 // parseAddrs is prefixes for addresses.
@@ -81,7 +81,7 @@ func parseAddrs(list []string) ([]netip.Addr, error) { return parseEach(list, pa
 func parseEach[T comparable](list []string, parse func(string) (T, error)) ([]T, error) {
 	var out []T
 	var failed error
-	seen := map[T]bool{} // who writes an object decides how long its lists are
+	seen := map[T]bool{} // an object's author decides how long its lists are
 	for _, s := range list {
 		if s == "" {
 			continue

@@ -83,7 +83,7 @@ func podIPs(o *corev1.Pod) (ips []netip.Addr, told bool) {
 	for _, ip := range o.Status.PodIPs {
 		list = append(list, ip.IP)
 	}
-	status, _ := parseAddrs(list) // what is no address is no source of packets either
+	status, _ := parseAddrs(list) // an entry that is not an address cannot be a packet's source
 	ips = annotatedIPs(o.Annotations[v1.AnnotationPodNetworks])
 	if len(ips) == 0 {
 		return status, true

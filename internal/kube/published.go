@@ -14,8 +14,8 @@ func agentAnnotations() []string {
 		v1.AnnotationL3GatewayConfig, v1.AnnotationNodeMgmtPortMACAddresses}
 }
 
-// Published stands for the texts of those annotations that a node's agent writes: texts that differ in anything, or
-// are not there, have another. What is said of other networks is none of it.
+// Published stands for the texts of those annotations that a node's agent writes: texts that differ in anything, or are
+// not there, have another. Entries of other networks do not count.
 func Published(annotations map[string]string) [32]byte {
 	own := map[string]string{}
 	for _, key := range agentAnnotations() {

@@ -14,8 +14,9 @@ import (
 const maxProblemBytes = 128 << 10
 
 // fillReport adds problems and the typed form of what is held, and leaves out what the schema of EgressNode or etcd
-// would refuse, and the rest of the report with it. What is left out of holding counts as not held, and of what is
-// left out of steers nobody knows where it is led: the problems that say so tell people what to do.
+// would refuse, and the rest of the report with it. An address that is left out of holding counts as not held. For an
+// object that is left out of steers, no other node knows where its pods are led. In both cases a problem says what to
+// do.
 func fillReport(node string, problems []world.Problem, s *egretv1.EgressNodeStatus) {
 	s.Conflicts = s.Conflicts[:min(len(s.Conflicts), egretv1.MaxConflicts)]
 	holding, steers := len(s.Holding)+len(s.HeldAddresses), len(s.Steers)+len(s.ObjectSteers)
@@ -43,8 +44,8 @@ func nodeProblem(node, reason, text string) world.Problem {
 	return world.Problem{Object: ref.Object{Kind: ref.Node, Name: node}, Reason: reason, Message: text}
 }
 
-// maxObjectBytes bounds what is said of objects of other kinds than EgressIP: what they have, and where pods are led to
-// for them, each. It is room for a thousand EgressServices.
+// maxObjectBytes bounds each of two lists about objects that are not EgressIPs: the addresses that they have here, and
+// the nodes that pods are led to for them. It is room for a thousand EgressServices.
 const maxObjectBytes = 192 << 10
 
 // notes is how many problems reportable may add.
@@ -84,9 +85,9 @@ func writeProblems(problems []world.Problem, s *egretv1.EgressNodeStatus) {
 	}
 }
 
-// fitReport leaves out what has no room: first the typed entries of what holding says, then since when all is, as if an
-// agent of before had written it, then the ends of holding and steers. Each of these has half of the room, and what the
-// other leaves.
+// fitReport leaves out entries that have no room: first the typed form of holding, then all assignment times, as in an
+// earlier agent's report, then the ends of holding and steers. Each of these two has half of the room, and the rest of
+// the other's half.
 func fitReport(s *egretv1.EgressNodeStatus) {
 	others := *s
 	others.Holding, others.Steers = nil, nil
@@ -123,7 +124,7 @@ func heldSize(h egretv1.Held) int { return jsonSize(h) + len(h.IP) + len(",") }
 
 func steeredSize(s egretv1.Steered) int { return jsonSize(s) }
 
-// jsonSize is what a value takes in a list. What cannot be written takes nothing.
+// jsonSize is what a value takes in a list. A value that cannot be marshalled has size 0.
 func jsonSize[T any](v T) int {
 	text, _ := json.Marshal(v)
 	return len(text) + len(",")
@@ -147,7 +148,7 @@ func prefixWithin[T any](list []T, room int, size func(T) int) int {
 	return len(list)
 }
 
-// cutCharacters is the start of a text, with an ellipsis in the place of the rest.
+// cutCharacters returns the start of a text, and an ellipsis if there is more.
 func cutCharacters(s string, limit int) string {
 	const more = "..."
 	r := []rune(s)

@@ -41,7 +41,7 @@ type Resource[O runtime.Object, T any] struct {
 
 	// intern makes equal strings the same, of kinds with many objects.
 	intern func(*T, *interner)
-	// join is in the place of Set and Del of kinds of which several make one object of the world.
+	// join replaces Set and Del for kinds of which several objects make one object of the world.
 	join func(*join) (set func(*world.World, *T) []world.Touch, del func(*world.World, string) []world.Touch)
 }
 
@@ -150,8 +150,8 @@ func Writing[T any](k world.Kind, write func(shown, should *T) *Write) func(*wor
 	}
 }
 
-// Reference names an object of a kind in an Event. Kubernetes' own components name a Node by its name in the place of
-// the UID, and kubectl describe looks for that.
+// Reference names an object of a kind in an Event. Kubernetes' own components use a Node's name as its UID, and kubectl
+// describe looks for that.
 func (k Written) Reference(key, uid string) corev1.ObjectReference {
 	namespace, name := splitKey(key)
 	if k.Kind == world.KindNode {

@@ -18,9 +18,10 @@ import (
 // 1.37).
 type resumer struct {
 	*cache.ListWatch
-	forked func() // what was followed is not the API server's history any more
+	forked func() // called when the API server's history is no longer the one that was followed
 	listed bool   // a list has come, and no watch since: it goes on from what the API server itself has just said
-	// What is followed may be narrowed by what an API server with the kind's definition of before refuses.
+	// refusable: the watch has a field selector that an API server with an earlier definition of the kind refuses.
+	// refused: it has.
 	refusable, refused bool
 }
 

@@ -185,7 +185,7 @@ func joinSlices(s *servicePart, parts []*slicePart) *world.Service {
 		return nil
 	}
 	out := s.Service
-	boundService(&out, parts) // first: what is left out costs no memory
+	boundService(&out, parts) // first, so that entries that are left out cost no memory
 	out.Ports = slices.Clone(out.Ports)
 	for i := range out.Ports {
 		p := &out.Ports[i]

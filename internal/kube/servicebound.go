@@ -10,7 +10,7 @@ import (
 )
 
 // How much one Service is served with, in each family. Each node has flows for each port at each address, and for some
-// Services an element of a set for each endpoint of these: who may write a Service in one namespace is not to make work
+// Services an element of a set for each of their endpoints. An author of Services in one namespace must not make work
 // for all nodes that grows with the product.
 const (
 	mostFronts    = 64    // addresses beside cluster IPs
@@ -58,7 +58,8 @@ func countChoices(s *world.Service, parts []*slicePart) (choices perFamily, port
 	return choices, len(s.Ports)
 }
 
-// roundToPowerOfTwo is n made up to a power of two: what is left out is not to change with each endpoint.
+// roundToPowerOfTwo rounds n up to a power of two, so that the endpoints that are left out do not change with each
+// endpoint that comes or goes.
 func roundToPowerOfTwo(n int) int { return 1 << bits.Len(uint(n-1)) }
 
 // endpointsOf counts the endpoints of a port; one that moves from a slice to another for a moment twice.

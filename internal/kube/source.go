@@ -52,14 +52,14 @@ func NewSource(clients *Clients, log *slog.Logger, kinds ...Kind) *Source {
 	return s
 }
 
-// Changes are to be applied to the world in order, by one loop.
+// Changes must be applied to the world in order, by one loop.
 func (s *Source) Changes() <-chan Change { return s.changes }
 
 // Synced says whether the first list of every resource has been applied to the world.
 func (s *Source) Synced() bool { return s.unsynced.Load() == 0 }
 
 // WentBack counts the lists, of those that have been applied to the world, that showed that the history of a resource
-// went back: etcd was restored from a backup. Versions of before say nothing of what is newer than what.
+// went back: etcd was restored from a backup. Earlier versions cannot be compared with those that follow.
 func (s *Source) WentBack() int64 { return s.wentBack.Load() }
 
 func (s *Source) tellBack(plural, seen, list string) {

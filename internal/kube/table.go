@@ -98,8 +98,8 @@ func (t *table) Update(obj any) error {
 	return nil
 }
 
-// noteVersion notes how far the watch is: it brings all changes of a kind in order of their versions. What it brought
-// was sent before.
+// noteVersion notes how far the watch is: it brings all changes of a kind in order of their versions. Its changes have
+// been sent by then.
 func (t *table) noteVersion(version string) {
 	if isNewer(version, t.latest) {
 		t.latest = version
@@ -221,7 +221,7 @@ func (t *table) Replace(list []any, version string) error {
 		}
 	}
 	gone := t.removeAllBut(there, func(old string) bool {
-		return !back && version != "" && isNewer(old, version) // what we wrote after the list was made exists
+		return !back && version != "" && isNewer(old, version) // an object that we wrote after the list was made exists
 	})
 	if len(gone) > 0 {
 		t.lacks = version

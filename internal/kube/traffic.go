@@ -9,8 +9,8 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// Traffic is an EgressIPTraffic as the world has it. What is no network is left out, and is a problem of the object:
-// the CRD rejects it, but for objects that were stored before.
+// Traffic is an EgressIPTraffic as the world has it. An entry that is not a network is left out, and is a problem of
+// the object: the CRD rejects it, except in objects that were stored before.
 func Traffic(o *v1.EgressIPTraffic) *world.Traffic {
 	t := &world.Traffic{Name: o.Name, Labels: o.Labels, Created: o.CreationTimestamp.Time}
 	note := func(format string, args ...any) {

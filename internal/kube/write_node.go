@@ -11,7 +11,7 @@ import (
 )
 
 // writeAllocation merges annotations into a Node, if it is still at the version that was seen; an empty one is removed.
-// Labels are written by themselves, after all else: an API server with admission policies of before would refuse them,
+// Labels have a write of their own, after all others: an API server with earlier admission policies would refuse them,
 // and no node's join must wait for that.
 func writeAllocation(shown, should *world.Node) *Write {
 	m := metadata{ResourceVersion: shown.Version, Annotations: map[string]any{}, Labels: map[string]any{}}
@@ -32,9 +32,9 @@ func writeAllocation(shown, should *world.Node) *Write {
 	}}
 }
 
-// missingAnnotations are the annotations that a node should have and has not. What could not be allocated is left as it
-// is. The record is written by itself, after all else: an API server with admission policies of before would refuse it,
-// and no node's join must wait for that.
+// missingAnnotations are the annotations that a node should have and has not. An annotation whose value could not be
+// allocated is left as it is. The record has a write of its own, after all others: an API server with earlier admission
+// policies would refuse it, and no node's join must wait for that.
 func missingAnnotations(shown, should *world.Node) map[string]string {
 	id := should.ID
 	if shown.ID == id && slices.Equal(shown.Join, should.Join) && slices.Equal(shown.Transit, should.Transit) {

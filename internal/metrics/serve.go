@@ -1,8 +1,8 @@
 // Package metrics serves what a program says of itself: /metrics for Prometheus, and /healthz.
 //
 // In: a registry, a question whether the program lives, and files with a certificate, if there are any. Out: HTTP, or
-// HTTPS, until a context ends. Anybody who reaches the address may ask, unless readers need certificates: what is
-// answered is at most two seconds old and made once for all, and connections are bounded.
+// HTTPS, until a context ends. Anybody who reaches the address may ask, unless readers need certificates. An answer is
+// at most two seconds old and shared by all readers, and connections are bounded.
 package metrics
 
 import (

@@ -18,7 +18,7 @@ import (
 // path is where an agent answers, with the versions as its query.
 const path = "/followed"
 
-// askFor is how long an answer is waited for: what an agent waits for, and the way.
+// askFor bounds the wait for an answer: as long as an agent may take, plus the round trip.
 const askFor = answerWithin + 500*time.Millisecond
 
 // maxAnswer bounds an answer, which has no body.
@@ -40,7 +40,7 @@ func Ask(ctx context.Context, from netip.Addr, to netip.AddrPort, versions map[s
 	}
 	client := http.Client{
 		Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true, MaxResponseHeaderBytes: maxAnswer},
-		// Whoever answers does not choose what this host asks next.
+		// An answer does not choose what this host asks next.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	answer, err := client.Do(request)

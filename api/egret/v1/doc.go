@@ -1,7 +1,8 @@
-// Package v1 holds the types of API group egret.k8s.ovn.org, version v1: what Egret's own programs tell each other.
+// Package v1 holds the types of API group egret.k8s.ovn.org, version v1, in which Egret's own programs report to each
+// other.
 //
-// In: what a node's agent reads back from its targets. Out: one EgressNode a node, from which the controller concludes
-// that an egress IP is ready, and other nodes which node they may send to. Users read these objects and write none.
+// In: the state that a node's agent reads back from its targets. Out: one EgressNode a node. The controller concludes
+// from it that an egress IP is ready, other nodes which node they may send to. Users read these objects and write none.
 //
 // +kubebuilder:object:generate=true
 // +groupName=egret.k8s.ovn.org

@@ -11,7 +11,7 @@ const FormatVersion = 1
 // this writes FormatVersion, so that its reports are followed by all.
 const FormatForControllers = 2
 
-// What the schema of EgressNodeStatus takes. A report with more would be refused as a whole.
+// The bounds in the schema of EgressNodeStatus. The API server refuses a report with more as a whole.
 const (
 	MaxHolding       = 8192
 	MaxProblems      = 256
@@ -208,8 +208,8 @@ type Held struct {
 	// +kubebuilder:validation:MaxLength=45
 	// +kubebuilder:validation:XValidation:rule="isIP(self)",message="is not an IP address"
 	IP string `json:"ip"`
-	// Since repeats what the object's status says of since when the node is to hold the address. Absent: it
-	// says nothing of that, or this object has no room for it.
+	// Since repeats the assignment time of the address from the object's status. Absent: the status has none, or
+	// this object has no room for it.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=27
@@ -252,8 +252,8 @@ type HeldAddress struct {
 	// +kubebuilder:validation:MaxLength=45
 	// +kubebuilder:validation:XValidation:rule="isIP(self)",message="is not an IP address"
 	IP string `json:"ip"`
-	// Since repeats what the object's status says of since when the node is to hold the address. Absent: it
-	// says nothing of that, or this object has no room for it.
+	// Since repeats the assignment time of the address from the object's status. Absent: the status has none, or
+	// this object has no room for it.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=27
@@ -288,7 +288,7 @@ type Problem struct {
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:Pattern=`^[A-Z][0-9A-Za-z]*$`
 	Reason string `json:"reason"`
-	// Message is a sentence for people: what is wrong and what to do.
+	// Message tells people the fault and the remedy, in one sentence.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
@@ -318,8 +318,8 @@ type Steered struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	Node string `json:"node"`
-	// Since repeats what the object's status says of since when that node is to hold the address. Absent: it
-	// says nothing of that, or this object has no room for it.
+	// Since repeats the assignment time of the address from the object's status. Absent: the status has none, or
+	// this object has no room for it.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=27
@@ -355,14 +355,14 @@ type ObjectSteered struct {
 	// +kubebuilder:validation:MaxLength=45
 	// +kubebuilder:validation:XValidation:rule="isIP(self)",message="is not an IP address"
 	IP string `json:"ip"`
-	// Node is the name of the node that holds it; absent: what pods send is dropped.
+	// Node is the name of the node that holds it; absent: packets of pods are dropped.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$`
 	Node string `json:"node,omitempty"`
-	// Since repeats what the object's status says of since when that node is to hold the address. Absent: it
-	// says nothing of that, or this object has no room for it.
+	// Since repeats the assignment time of the address from the object's status. Absent: the status has none, or
+	// this object has no room for it.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=27

@@ -22,7 +22,7 @@ func HostSteps(have, want *plan.State) (grow, shrink []func()) {
 	shrink = append(shrink, func() {
 		dropAll(have.NFTRules, nft.Del)
 		dropAll(have.NFTElems, elems.Del)
-		dropAll(have.NFTSets, sets.Del) // which rules of before name
+		dropAll(have.NFTSets, sets.Del) // earlier rules refer to them
 		dropAll(have.NFTChains, chains.Del)
 	})
 	for _, k := range inOrder(routes.Put) {

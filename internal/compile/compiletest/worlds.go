@@ -248,7 +248,7 @@ func apiServers(i int) func(*world.World) []world.Touch {
 	return func(w *world.World) []world.Touch { return w.SetService(s) }
 }
 
-// oddNode is a recorded node that is being made anew, taken down or has not said all of itself.
+// oddNode is a recorded node that is recreated or taken down, or whose report is incomplete.
 func oddNode(t *rapid.T, i int) *world.Node {
 	n := Recorded(i)
 	n.UID = rapid.SampledFrom([]string{"", "anew"}).Draw(t, "UID of the node")
@@ -303,7 +303,7 @@ func changedPod(t *rapid.T, i int, node string) func(*world.World) []world.Touch
 	}
 }
 
-// oddPod has a pod be over, of the host, made anew, running, or selected by other objects.
+// oddPod makes a pod completed, host-networked, recreated, running, or selected by other objects.
 func oddPod(t *rapid.T, p *world.Pod, i int) {
 	switch rapid.IntRange(0, 11).Draw(t, "oddity") {
 	case 0:
@@ -332,7 +332,7 @@ func attachPod(w *world.World, p *world.Pod) []world.Touch {
 	return w.SetAttachment(Attachment(p))
 }
 
-// changedHost has its second link, or lost it, or cannot use it; its index is another one each time that it comes anew.
+// changedHost has its second link, or lost it, or cannot use it; its index changes each time that it comes back.
 func changedHost(t *rapid.T, self string) *world.Host {
 	h := Host(self)
 	switch rapid.IntRange(0, 4).Draw(t, "link") {
@@ -410,7 +410,7 @@ func randomEgressIP(t *rapid.T, i int) *world.EgressIP {
 	return e
 }
 
-// oddEgressIP has an EgressIP drop, be made anew, say since when nodes have its addresses, or ask for many.
+// oddEgressIP makes an EgressIP ask for drop, be recreated, have assignment times, or ask for many addresses.
 func oddEgressIP(t *rapid.T, e *world.EgressIP, i int) {
 	e.DropWhenUnassigned = onceIn(t, 5, "drop")
 	if onceIn(t, 5, "made anew") {

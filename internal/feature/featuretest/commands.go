@@ -81,7 +81,7 @@ func (c *cluster) applyFile(args []string) (string, error) {
 	return "", err
 }
 
-// keepStatus is what a subresource does: who writes the object leaves the status as it is, unless the file has one.
+// keepStatus treats status as a subresource: a write of the object keeps the former status, unless the file has one.
 func (c *cluster) keepStatus(o object) {
 	e, is := o.(*v1.EgressIP)
 	old, had := c.objects[idOf(o)].(*v1.EgressIP)
@@ -224,8 +224,8 @@ func (c *cluster) setCleared(args []string) (string, error) {
 	return "", nil
 }
 
-// setFormer has a node know that another one may translate an address for an EgressIP, or EgressService, as before; "-"
-// in the place of both ends that.
+// setFormer has a node know that another one may still translate an address for an EgressIP or EgressService; with "-"
+// for both it no longer may.
 func (c *cluster) setFormer(args []string) (string, error) {
 	v := c.views[args[0]]
 	ip, err := netip.ParseAddr(args[1])
@@ -241,8 +241,8 @@ func (c *cluster) setFormer(args []string) (string, error) {
 	return "", nil
 }
 
-// reportOf is what a node says whose targets have a plan: what it translates to, and the nodes that it leads its own
-// pods to and that hold an address.
+// reportOf is the report of a node whose targets have a plan: the addresses that it translates to, and the nodes with
+// an address that it leads its own pods to.
 func reportOf(node, boot string, p *plan.State) *world.Holding {
 	h := &world.Holding{Node: node, BootID: boot, Holds: map[string][]netip.Addr{},
 		Steers: map[string][]world.Assignment{}}

@@ -1,8 +1,8 @@
 // Package featuretest runs scripts about features: Kubernetes objects in, the nodes' plans and the ways of packets out.
 //
 // In: testdata/*.txtar of a feature. Its comment is the script, its files are objects in YAML. Out: test failures where
-// a command's output is not the text indented below it; with -update that text is written anew. Every plan is asked of
-// a memo that saw each change, and compared with the full compile.
+// a command's output is not the text indented below it; with -update that text is replaced. Every plan is asked of a
+// memo that saw each change, and compared with the full compile.
 //
 // Commands:
 //
@@ -17,12 +17,12 @@
 //	                                      the node knows that another one has followed, or not, or is late to say so
 //	former NODE IP OBJECT OTHER           another one may translate an address for an object as before; -: no more
 //	plan NODE [feature=NAME] [WORD]...    a node's plan, of one feature, the lines that contain one of the words
-//	diff NODE [WORD]...                   what the last change did to it
+//	diff NODE [WORD]...                   the rows that the last change added and removed
 //	packet POD ADDR[:PORT/PROTO] [reply]  where a packet of a pod ends
 //	packet outside@NODE ADDR:PORT/PROTO [unanswered]
 //	                                      one of a client outside (172.18.0.100, ...::100) to a node, by its uplink
 //	packet outside@NODE/LINK ADDR:PORT/PROTO
 //	                                      the same by another link
 //	walk POD ADDR[:PORT/PROTO] [reply]    and every step on its way
-//	explain POD ADDR[:PORT/PROTO]         what kubectl egret explain says of it
+//	explain POD ADDR[:PORT/PROTO]         the output of kubectl egret explain
 package featuretest

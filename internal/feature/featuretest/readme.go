@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// checkReadme: what a feature's README.md shows in blocks that are fenced as ```plan is what its scripts print, line by
-// line.
+// checkReadme compares the blocks of a feature's README.md that are fenced as ```plan with the lines that its scripts
+// print.
 func checkReadme(t *testing.T, printed []string) {
 	text, err := os.ReadFile("README.md")
 	if err != nil {

@@ -1,7 +1,7 @@
 // Package peertest has agents that answer as those of package peer do, without a network.
 //
-// In: what each agent has followed, and whether it is dead or hung. Out: its answers. A test of package peer holds the
-// real server and client to the same.
+// In: the versions that each agent has followed, and whether it is dead or hung. Out: its answers. A test of package
+// peer holds the real server and client to the same.
 package peertest
 
 import (
