@@ -1,35 +1,46 @@
 package demo
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
-	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
 
-	"github.com/egret-net/egret/internal/kube"
+	v1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/internal/sandbox"
 )
 
-const minNodes = 3 // two that host an address each, and one for an address to move to
+const (
+	minNodes    = 3 // two that host an address each, and one for an address to move to
+	exampleName = "egressip-prod"
+	patience    = 90 * time.Second // for pods and conditions; a slow machine takes a quarter of it
+	settleTime  = 2 * time.Second  // after which a controller that would move something has done so
+)
 
 // demo is one run.
 type demo struct {
-	cluster   *sandbox.Cluster
-	config    *rest.Config
-	client    kubernetes.Interface
-	egressIPs rest.Interface
-	screen    screen
-	wrong     []string // the lines that were
+	cluster *sandbox.Cluster
+	out     io.Writer
+	pods    []corev1.Pod // that connect
+	wrong   int          // lines
 }
 
 // Run brings the sandbox up, deploys pods, applies the example EgressIP, shows which sources servers see, moves an
-// address to another node and shows them again. It errs if anything does not come about, or if one line is wrong; out
-// says which. The cluster stays up in any case.
+// address to another node and shows them again. It errs if anything does not come about, or if one line is wrong.
 func Run(ctx context.Context, o sandbox.Options, out io.Writer) error {
 	if o.Nodes < minNodes || o.ExternalHosts < 1 {
 		return fmt.Errorf("the demo needs %d nodes and an external host", minNodes)
@@ -38,134 +49,270 @@ func Run(ctx context.Context, o sandbox.Options, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	d, err := newDemo(cluster, newScreen(out))
-	if err != nil {
-		return err
-	}
+	d := &demo{cluster: cluster, out: out}
 	err = d.showAll(ctx)
+	if err == nil && d.wrong > 0 {
+		err = fmt.Errorf("%d of the demo's lines were wrong", d.wrong)
+	}
+	if err == nil {
+		d.printLine("\nEvery line was right.")
+	}
 	d.lookAround()
 	return err
 }
 
-func newDemo(c *sandbox.Cluster, s screen) (*demo, error) {
-	config, err := kube.Config(c.Kubeconfig(), 100, "egret-demo")
-	if err != nil {
-		return nil, err
-	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, err
-	}
-	clients, err := kube.NewClients(config)
-	if err != nil {
-		return nil, err
-	}
-	return &demo{cluster: c, config: config, client: client, egressIPs: clients.EgressIP, screen: s}, nil
-}
+func (d *demo) printLine(format string, args ...any) { fmt.Fprintf(d.out, format+"\n", args...) }
 
+// showAll tells the story. The first node hosts no address in the beginning, so that pods on and off egress nodes are
+// seen.
 func (d *demo) showAll(ctx context.Context) error {
-	// The first node hosts no address in the beginning, so that pods on and off egress nodes are seen.
 	nodes := d.cluster.Nodes()
-	standby, egress := nodes[0].Name, []string{nodes[1].Name, nodes[2].Name}
-
-	d.screen.beginPart("Pods on every node, two egress nodes, and the EgressIP")
-	if err := d.setUp(ctx, egress); err != nil {
-		return err
-	}
-	pods, err := d.listPods(ctx)
-	if err != nil {
-		return err
-	}
-	if err := d.showTraffic(ctx, pods, "What the servers see"); err != nil {
-		return err
-	}
-	if err := d.showPlaces(ctx); err != nil {
-		return err
-	}
-	if err := d.showMove(ctx, pods, standby); err != nil {
-		return err
-	}
-	return d.printSummary()
-}
-
-// showTraffic shows, below a title, what every pod's connections look like at every destination.
-func (d *demo) showTraffic(ctx context.Context, p pods, title string) error {
-	egressIPs, err := d.egressAddresses(ctx)
-	if err != nil {
-		return err
-	}
-	d.screen.beginPart(title)
-	rows, err := d.probeAll(ctx, p, egressIPs)
-	if err != nil {
-		return err
-	}
-	d.judgeRows(title, rows)
-	if missing := unusedAddresses(rows, egressIPs); len(missing) > 0 {
-		d.wrong = append(d.wrong, title+": no connection left with "+joinAlternatives(missing))
+	standby, leaving := nodes[0].Name, nodes[1].Name
+	for _, part := range []struct {
+		title string
+		show  func() error
+	}{
+		{"Pods on every node, two egress nodes, and the EgressIP", func() error { return d.setUp(ctx) }},
+		{"What the servers see", func() error { return d.showSources(ctx) }},
+		{"Why", func() error { return d.showExplanation(ctx) }},
+		{"One more egress node: nothing moves", func() error { return d.labelAndJudge(ctx, standby) }},
+		{"Unlabel egress node " + leaving + ": its address moves to " + standby,
+			func() error { return d.moveAway(ctx, leaving, standby, nodes[2].Name) }},
+		{"What the servers see after the move", func() error { return d.showSources(ctx) }},
+		{"Label " + leaving + " again: nothing moves", func() error { return d.labelAndJudge(ctx, leaving) }},
+	} {
+		d.printLine("\n# %s\n", part.title)
+		if err := part.show(); err != nil {
+			return fmt.Errorf("%s: %w", part.title, err)
+		}
 	}
 	return nil
 }
 
-// judgeRows keeps the wrong rows of a table for the summary.
-func (d *demo) judgeRows(title string, rows []row) {
-	for _, r := range rows {
-		if problem := r.problemText(); problem != "" {
-			d.wrong = append(d.wrong,
-				fmt.Sprintf("%s: %s on %s to %s: seen %s; %s", title, r.pod, r.node, r.destination, r.seenText(),
-					problem))
+// setUp deploys the pods, labels exactly the second and the third node, applies the EgressIP and waits for all of it.
+func (d *demo) setUp(ctx context.Context) error {
+	manifests, err := podManifests()
+	if err != nil {
+		return err
+	}
+	example, err := egressIP(d.cluster.Options().IPFamily)
+	if err != nil {
+		return err
+	}
+	apply := []string{"apply", "--server-side", "--force-conflicts", "-f", "-"}
+	if _, err := d.runKubectl(ctx, manifests, apply...); err != nil {
+		return err
+	}
+	var egress []string
+	for i, n := range d.cluster.Nodes() {
+		if i == 1 || i == 2 {
+			egress = append(egress, n.Name)
+		} else if _, err := d.runKubectl(ctx, "", "label", "node", n.Name, v1.LabelEgressAssignable+"-"); err != nil {
+			return err
 		}
 	}
-}
-
-func (d *demo) printSummary() error {
-	if len(d.wrong) == 0 {
-		d.screen.printLine("\nEvery line was right.")
-		return nil
+	if err := d.showCommand(ctx, "", labelArgs(egress...)...); err != nil {
+		return err
 	}
-	d.screen.printLine("\nWrong:\n  %s", strings.Join(d.wrong, "\n  "))
-	d.screen.printLine("\nLook at the EgressIP's conditions and Events, at what the nodes say they hold, and at the agent " +
-		"on the pod's node:")
-	d.screen.printLine("  %s kubectl describe eip %s", d.sandboxCommand(), exampleName)
-	d.screen.printLine("  %s kubectl get egressnodes -o yaml", d.sandboxCommand())
-	d.screen.printLine("  %s exec NODE -- tail -n 50 /var/log/egret/egret-node.log", d.sandboxCommand())
-	return fmt.Errorf("%d of the demo's lines were wrong", len(d.wrong))
-}
-
-func (d *demo) lookAround() {
-	nodes, host := d.cluster.Nodes(), d.cluster.ExternalHosts()[0].Name
-	d.screen.beginPart("The cluster stays up. Look around:")
-	d.screen.printLine("  %s kubectl get eip", d.sandboxCommand())
-	d.screen.printLine("  %s kubectl get pods -A -o wide", d.sandboxCommand())
-	d.screen.printLine("  %s exec %s -- ovn-nbctl lr-policy-list ovn_cluster_router", d.sandboxCommand(), nodes[0].Name)
-	d.screen.printLine("  %s exec %s -- tcpdump -ni %s tcp port %d", d.sandboxCommand(), host, uplink, serverPort)
-	d.screen.printLine("  %s power-off %s", d.sandboxCommand(), nodes[2].Name)
-	d.screen.printLine("  %s down", d.sandboxCommand())
-}
-
-// sandboxCommand is how a user calls egret-sandbox for this cluster.
-func (d *demo) sandboxCommand() string {
-	if name := d.cluster.Options().Name; name != sandbox.Defaults().Name {
-		return "bin/egret-sandbox --name " + name
+	manifest, err := yaml.Marshal(example)
+	if err != nil {
+		return err
 	}
-	return "bin/egret-sandbox"
+	d.printLine("%s", manifest)
+	if err := d.showCommand(ctx, string(manifest), apply...); err != nil {
+		return err
+	}
+	if err := d.awaitPods(ctx); err != nil {
+		return err
+	}
+	if _, err := d.awaitReady(ctx, egress...); err != nil {
+		return err
+	}
+	return d.showPlaces(ctx)
 }
 
-// sleepUnlessDone sleeps, and returns ctx's error if that ends first.
-func sleepUnlessDone(ctx context.Context, t time.Duration) error {
+// labelArgs make nodes egress nodes.
+func labelArgs(nodes ...string) []string {
+	return append(append([]string{"label", "--overwrite", "node"}, nodes...), v1.LabelEgressAssignable+"=")
+}
+
+func (d *demo) showPlaces(ctx context.Context) error {
+	d.printLine("")
+	return errors.Join(d.showCommand(ctx, "", "get", "eip"), d.showCommand(ctx, "", "get", "egn"))
+}
+
+// awaitPods waits until every node has its pods, and lists those that connect.
+func (d *demo) awaitPods(ctx context.Context) error {
+	for _, workload := range []string{"prod daemonset/web", "prod daemonset/db", "prod daemonset/on-node",
+		"dev deployment/web"} {
+		namespace, name, _ := strings.Cut(workload, " ")
+		if _, err := d.runKubectl(ctx, "", "rollout", "status", "-n", namespace, name,
+			"--timeout="+patience.String()); err != nil {
+			return err
+		}
+	}
+	text, err := d.runKubectl(ctx, "", "get", "pods", "-A", "-l", "app in (web, db)", "-o", "json")
+	if err != nil {
+		return err
+	}
+	var list corev1.PodList
+	if err := json.Unmarshal(text, &list); err != nil {
+		return err
+	}
+	d.pods = slices.DeleteFunc(list.Items, func(p corev1.Pod) bool {
+		return p.DeletionTimestamp != nil || p.Status.Phase != corev1.PodRunning
+	})
+	slices.SortFunc(d.pods, func(a, b corev1.Pod) int { return strings.Compare(sortKey(a), sortKey(b)) })
+	return nil
+}
+
+// sortKey puts selected pods first, and pods of one kind by their nodes.
+func sortKey(p corev1.Pod) string {
+	return fmt.Sprint(!isSelected(p), p.Namespace, p.Labels["app"], p.Spec.NodeName)
+}
+
+func isSelected(p corev1.Pod) bool { return p.Namespace == "prod" && p.Labels["app"] == "web" }
+
+// awaitReady waits until the example is Ready with all addresses on these nodes, and returns it.
+func (d *demo) awaitReady(ctx context.Context, nodes ...string) (*v1.EgressIP, error) {
+	for deadline := time.Now().Add(patience); ; {
+		e, err := d.readEgressIP(ctx)
+		if err == nil {
+			err = readyOn(e, nodes)
+		}
+		if err == nil || time.Now().After(deadline) || ctx.Err() != nil {
+			return e, err
+		}
+		time.Sleep(20 * time.Millisecond) // kubectl itself takes longer
+	}
+}
+
+func (d *demo) readEgressIP(ctx context.Context) (*v1.EgressIP, error) {
+	text, err := d.runKubectl(ctx, "", "get", "eip", exampleName, "-o", "json")
+	if err != nil {
+		return nil, err
+	}
+	e := &v1.EgressIP{}
+	return e, json.Unmarshal(text, e)
+}
+
+func readyOn(e *v1.EgressIP, nodes []string) error {
+	c := meta.FindStatusCondition(e.Status.Conditions, v1.ConditionReady)
+	switch {
+	case c == nil || c.ObservedGeneration != e.Generation:
+		return errors.New("the controller has not looked at it yet")
+	case c.Status != metav1.ConditionTrue:
+		return fmt.Errorf("%s: %s", c.Reason, c.Message)
+	}
+	for _, i := range e.Status.Items {
+		if !slices.Contains(nodes, i.Node) {
+			return fmt.Errorf("%s is on %s, which is not an egress node", i.EgressIP, i.Node)
+		}
+	}
+	return nil
+}
+
+// labelAndJudge makes a node an egress node and judges that every address stays.
+func (d *demo) labelAndJudge(ctx context.Context, node string) error {
+	before, err := d.readEgressIP(ctx)
+	if err != nil {
+		return err
+	}
+	if err := d.showCommand(ctx, "", labelArgs(node)...); err != nil {
+		return err
+	}
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case <-time.After(t):
-		return nil
+	case <-time.After(settleTime):
 	}
+	after, err := d.readEgressIP(ctx)
+	if err != nil {
+		return err
+	}
+	if !slices.Equal(after.Status.Items, before.Status.Items) {
+		d.wrong++
+		d.printLine("WRONG: addresses moved; the status was %+v", before.Status.Items)
+	}
+	return d.showPlaces(ctx)
 }
 
-func ofFamily(addrs []netip.Addr, like netip.Addr) []netip.Addr {
-	var same []netip.Addr
-	for _, a := range addrs {
-		if a.Is4() == like.Is4() {
-			same = append(same, a)
-		}
+// moveAway unlabels a node while the selected pods connect to the first host all the time.
+func (d *demo) moveAway(ctx context.Context, leaving string, staying ...string) error {
+	e, err := d.readEgressIP(ctx)
+	if err != nil {
+		return err
 	}
-	return same
+	var rows []row
+	stream, streamCtx := errgroup.WithContext(ctx)
+	stream.Go(func() (err error) { rows, err = d.streamConnections(streamCtx, e); return err })
+	time.Sleep(time.Second) // connections without a move
+	if err := d.showCommand(ctx, "", "label", "node", leaving, v1.LabelEgressAssignable+"-"); err != nil {
+		return err
+	}
+	began := time.Now()
+	_, ready := d.awaitReady(ctx, staying...)
+	took := time.Since(began)
+	if err := errors.Join(ready, stream.Wait()); err != nil {
+		return err
+	}
+	d.printLine("The EgressIP is Ready again after %d ms. Connections of selected pods in the meantime:\n",
+		took.Milliseconds())
+	d.judgeRows(rows)
+	return d.showPlaces(ctx)
+}
+
+// showExplanation prints what kubectl egret explain says of the first selected pod.
+func (d *demo) showExplanation(ctx context.Context) error {
+	plugin, pod := filepath.Join(d.cluster.Options().BinDir, "kubectl-egret"), d.pods[0]
+	args := []string{"explain", pod.Namespace + "/" + pod.Name, d.cluster.ExternalHosts()[0].IPs[0].String(),
+		fmt.Sprint("--port=", serverPort)}
+	d.printLine("$ kubectl egret %s", strings.Join(args, " "))
+	out, err := d.runCommand(ctx, "", append([]string{plugin}, args...))
+	d.printLine("%s", bytes.TrimSpace(out))
+	return err
+}
+
+// showCommand prints a command of kubectl, runs it, and prints what it says.
+func (d *demo) showCommand(ctx context.Context, stdin string, args ...string) error {
+	d.printLine("$ kubectl %s", strings.Join(args, " "))
+	out, err := d.runKubectl(ctx, stdin, args...)
+	d.printLine("%s", bytes.TrimSpace(out))
+	return err
+}
+
+func (d *demo) runKubectl(ctx context.Context, stdin string, args ...string) ([]byte, error) {
+	return d.runCommand(ctx, stdin, d.cluster.Kubectl(args...))
+}
+
+// runCommand returns a command's output, also that of one that failed.
+func (d *demo) runCommand(ctx context.Context, stdin string, args []string) ([]byte, error) {
+	var stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+d.cluster.Kubeconfig())
+	cmd.Stdin, cmd.Stderr = strings.NewReader(stdin), &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		err = fmt.Errorf("%s: %w\n%s", strings.Join(args, " "), err, stderr.Bytes())
+	}
+	return out, err
+}
+
+func (d *demo) lookAround() {
+	nodes, command := d.cluster.Nodes(), "bin/egret-sandbox"
+	if name := d.cluster.Options().Name; name != sandbox.Defaults().Name {
+		command += " --name " + name
+	}
+	d.printLine("\n# The cluster stays up. Look around:\n")
+	for _, args := range []string{
+		"kubectl describe eip " + exampleName,
+		"kubectl get pods -A -o wide",
+		"exec " + nodes[0].Name + " -- ovn-nbctl lr-policy-list ovn_cluster_router",
+		"exec " + nodes[0].Name + " -- tail -n 50 /var/log/egret/egret-node.log",
+		fmt.Sprintf("exec %s -- tcpdump -ni eth0 tcp port %d", d.cluster.ExternalHosts()[0].Name, serverPort),
+		"power-off " + nodes[2].Name,
+		"down",
+	} {
+		d.printLine("  %s %s", command, args)
+	}
 }
