@@ -27,12 +27,12 @@ func TestEgretImageHasWhatItsContainersCall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	layout := members(t, content)
-	man := decode[manifest](t, follow(t, layout, decode[index](t, layout["index.json"].content).Manifests[0]))
-	if config := decode[imageConfig](t, follow(t, layout, man.Config)); len(config.Config.Entrypoint) > 0 {
+	archive := members(t, content)
+	man := decode[[]manifest](t, archive[manifestFile].content)[0]
+	if config := decode[imageConfig](t, archive[man.Config].content); len(config.Config.Entrypoint) > 0 {
 		t.Errorf("entrypoint %v", config.Config.Entrypoint)
 	}
-	layer := members(t, follow(t, layout, man.Layers[0]))
+	layer := members(t, archive[man.Layers[0]].content)
 	for _, name := range []string{"/usr/local/bin/egret-cni", "/usr/sbin/ovs-vswitchd", "/usr/bin/ovn-controller",
 		"/usr/sbin/nft", "/usr/lib/cni/portmap",
 		"/usr/lib/x86_64-linux-gnu/xtables/libxt_comment.so", "/var/run", "/var/log/openvswitch/", "/bin"} {

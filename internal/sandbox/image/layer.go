@@ -25,34 +25,36 @@ type File struct {
 	Content string
 }
 
-// makeLayer writes the files as a tar into an unlinked temporary file.
-func makeLayer(files []File) (blob, error) {
-	out, err := os.CreateTemp("", "egret-layer-*")
-	if err != nil {
-		return blob{}, err
-	}
-	sum := sha256.New()
-	size, err := writeLayer(io.MultiWriter(out, sum), files)
-	os.Remove(out.Name())
-	if err != nil {
-		out.Close()
-		return blob{}, err
-	}
-	d := descriptor{MediaType: typeLayer, Digest: "sha256:" + hex.EncodeToString(sum.Sum(nil)), Size: size}
-	return blob{descriptor: d, file: out}, nil
+// layer is a tar in a file that has no name, read from its start.
+type layer struct {
+	file   *os.File
+	digest string
+	size   int64
 }
 
-// writeLayer writes files, sorted and with the folders above them, and returns the number of bytes.
-func writeLayer(w io.Writer, files []File) (int64, error) {
-	counted := &counter{w: w}
-	t := tar.NewWriter(counted)
+// makeLayer writes the files as a tar, sorted and with the folders above them.
+func makeLayer(files []File) (l layer, err error) {
+	if l.file, err = os.CreateTemp("", "egret-layer-*"); err != nil {
+		return l, err
+	}
+	os.Remove(l.file.Name())
+	sum := sha256.New()
+	t := tar.NewWriter(io.MultiWriter(l.file, sum))
 	for _, f := range withParentFolders(files) {
-		if err := writeFile(t, f); err != nil {
-			return 0, fmt.Errorf("%s: %w", f.Path, err)
+		if err = writeFile(t, f); err != nil {
+			l.file.Close()
+			return l, fmt.Errorf("%s: %w", f.Path, err)
 		}
 	}
-	err := t.Close()
-	return counted.n, err
+	err = t.Close()
+	if err == nil {
+		l.size, err = l.file.Seek(0, io.SeekCurrent)
+	}
+	if err == nil {
+		_, err = l.file.Seek(0, io.SeekStart)
+	}
+	l.digest = "sha256:" + hex.EncodeToString(sum.Sum(nil))
+	return l, err
 }
 
 func writeFile(t *tar.Writer, f File) error {
@@ -119,16 +121,4 @@ func withParentFolders(files []File) []File {
 	}
 	slices.SortFunc(all, func(a, b File) int { return cmp.Compare(a.Path, b.Path) })
 	return all
-}
-
-// counter counts what passes to w.
-type counter struct {
-	w io.Writer
-	n int64
-}
-
-func (c *counter) Write(p []byte) (int, error) {
-	n, err := c.w.Write(p)
-	c.n += int64(n)
-	return n, err
 }
