@@ -61,3 +61,8 @@ func Short(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return key[:kept] + "-" + hex.EncodeToString(sum[:8])
 }
+
+// ShortFor is Short of an object's key and an address. No key has '_' in it, and no name of a set may have ':'.
+func ShortFor(key string, ip netip.Addr) string {
+	return Short(key + "_" + strings.ReplaceAll(ip.String(), ":", "-"))
+}

@@ -99,7 +99,7 @@ func (k *skew) given(since time.Time, group, tenant string, src, dst netip.Addr)
 		versions := within(all, since, nil)
 		has := func(e *world.EgressIP) bool { return e != nil && slices.Contains(e.IPs, src) }
 		serves := func(e *world.EgressIP) bool { return selects(e, group, tenant) && k.mayServe(since, e, dst) }
-		if slices.ContainsFunc(versions, has) && slices.ContainsFunc(versions, serves) {
+		if first := slices.IndexFunc(versions, has); first >= 0 && slices.ContainsFunc(versions[first:], serves) {
 			return true
 		}
 	}
@@ -148,15 +148,16 @@ func (k *skew) free(since time.Time, group, tenant string, dst netip.Addr) bool 
 	return true
 }
 
-// byService reports whether a source is that of an EgressService whose Service selects a group. A Service's selector
-// and its ingress addresses are written apart, and a host has a rule for the one and a set for the other.
+// byService reports whether a source is that of an EgressService whose Service selects a group, or was: what it selects
+// anew leaves with its former address until another one is assigned.
 func (k *skew) byService(since time.Time, group string, src netip.Addr) bool {
 	for name, all := range k.services {
 		versions := within(all, since, nil)
+		has := func(o *corev1.Service) bool { return o != nil && hasIngress(o, src) }
 		exists := slices.ContainsFunc(within(k.served[name], since, nil),
 			func(e *world.EgressService) bool { return e != nil })
-		if exists && slices.ContainsFunc(versions, func(o *corev1.Service) bool { return behind(o, group) }) &&
-			slices.ContainsFunc(versions, func(o *corev1.Service) bool { return o != nil && hasIngress(o, src) }) {
+		if first := slices.IndexFunc(versions, has); exists && first >= 0 &&
+			slices.ContainsFunc(versions[first:], func(o *corev1.Service) bool { return behind(o, group) }) {
 			return true
 		}
 	}

@@ -242,14 +242,14 @@ func isAssignable(node object) bool {
 }
 
 // addresses are those of an EgressIP by its name, a letter: one a family on the nodes' network; with 1 a further one of
-// IPv4; with 2 those on the nodes' links in their place.
+// IPv4; with 2 or 3 those on the nodes' links instead.
 func addresses(name string, which int) []netip.Addr {
 	i := 2 * int(name[0]-'a')
 	switch which {
 	case 1:
 		return append(compiletest.EgressAddr(i), compiletest.EgressAddr(i + 1)[0])
-	case 2:
-		return compiletest.SecondaryAddr(i)
+	case 2, 3:
+		return compiletest.SecondaryAddr(i + which - 2)
 	}
 	return compiletest.EgressAddr(i)
 }

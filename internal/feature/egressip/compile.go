@@ -130,7 +130,7 @@ func translatePod(
 	}
 	switch primary, link := w.Host().LinkFor(duties[0].IP); {
 	case link != nil:
-		podOnLink(w, e, f, p, ip, out)
+		podOnLink(w, e, p, ip, duties[0].IP, out)
 		return plan.HostKernel, duties[0].IP, true
 	case primary:
 		out.AddElem(allPods.setName(e, f), ip.String())

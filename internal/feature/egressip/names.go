@@ -37,6 +37,12 @@ func (c contents) hostSet(e *world.EgressIP, f world.Family) string {
 	return setName(egress.Short(e.Name), c, f)
 }
 
+// translatedPods names the set in nftables of the pods that this host translates to an address on a link. Each address
+// has its own set, as in package egressservice: a set loses its members later than the rules change.
+func translatedPods(e *world.EgressIP, ip netip.Addr) string {
+	return setName(egress.ShortFor(e.Name, ip), allPods, world.FamilyOf(ip))
+}
+
 // namePrefix is in front of all names of what one EgressIP has. No EgressIP has '/' in its name.
 const namePrefix = "egressip/"
 

@@ -47,16 +47,16 @@ func hostOnLink(
 	egress.ToHost(n, f, remotePods.setName(e, f), plan.PriorityEgressIP, onlyTo(e, f), out)
 	k := kernel{egress.Host{Family: f, Out: out}, w.Config, l, plan.LinkMark(l.Index)}
 	k.addRoutes()
-	k.addMarkRules(e)
+	k.addMarkRules(e, ip)
 	k.addTranslation(e, ip)
 	plan.Add(&out.Translated, egressOf(e.Name, ip), e.Since(world.Assignment{Node: w.Self, IP: ip}))
 	k.filterLeaks(ip)
 }
 
-// podOnLink makes a pod, of any node, one whose packets the host translates.
-func podOnLink(w *world.View, e *world.EgressIP, f world.Family, p *world.Pod, ip netip.Addr, out *plan.Rows) {
+// podOnLink makes a pod's address, on any node, one that the host translates to an egress IP.
+func podOnLink(w *world.View, e *world.EgressIP, p *world.Pod, ip, egressIP netip.Addr, out *plan.Rows) {
 	if p.Node != w.Self {
-		out.AddElem(remotePods.setName(e, f), ip.String())
+		out.AddElem(remotePods.setName(e, world.FamilyOf(ip)), ip.String())
 	}
-	plan.Add(&out.NFTElems, plan.NFTElem{Set: allPods.hostSet(e, f), Key: ip.String()}, "")
+	plan.Add(&out.NFTElems, plan.NFTElem{Set: translatedPods(e, egressIP), Key: ip.String()}, "")
 }

@@ -42,9 +42,9 @@ func (k kernel) addRoutes() {
 
 // addMarkRules gives packets that pods send by the management port the link's mark, whatever they had before, and
 // replies that of their connection. To nodes and pods nothing is marked, nor what answers a connection from outside.
-func (k kernel) addMarkRules(e *world.EgressIP) {
+func (k kernel) addMarkRules(e *world.EgressIP, ip netip.Addr) {
 	c := k.Out.AddChain(plan.ChainEgressIPMark)
-	pods := allPods.hostSet(e, k.Family)
+	pods := translatedPods(e, ip)
 	k.AddSet(egress.HostNodeIPs(k.Family))
 	k.AddSet(pods)
 	k.AddRule(c, namePrefix+egress.Short(e.Name)+"/"+k.Family.String(),
@@ -59,7 +59,7 @@ func (k kernel) addMarkRules(e *world.EgressIP) {
 func (k kernel) addTranslation(e *world.EgressIP, ip netip.Addr) {
 	c := k.Out.AddChain(plan.ChainEgressIPTranslate)
 	k.AddRule(c, natRow(egress.Short(e.Name), ip), "meta mark %#x oifname %q %s saddr @%s%s snat %s to %s",
-		k.fwmark, k.link.Name, k.IP(), allPods.hostSet(e, k.Family), hostOnlyTo(e, k.Family), k.IP(), ip)
+		k.fwmark, k.link.Name, k.IP(), translatedPods(e, ip), hostOnlyTo(e, k.Family), k.IP(), ip)
 }
 
 // filterLeaks drops packets of connections with the mark that would leave by another link or with another source: the

@@ -40,9 +40,15 @@ func remotePods(s *world.EgressService, f world.Family) string {
 	return "egressservice/" + s.Key() + "/remote." + f.String()
 }
 
-// hostPods is the set of all pods that this host translates, or routes, in nftables.
-func hostPods(s *world.EgressService, f world.Family) string {
-	return "egressservice/" + egress.Short(s.Key()) + "/pods." + f.String()
+// hostPods names the set in nftables of all pods that this host translates to a source address, or routes where the
+// address is zero. Each address has its own set. An agent can learn in one round that a pod has left the Service and
+// that the Service has another address; a set loses its members later than the rules change.
+func hostPods(s *world.EgressService, f world.Family, source netip.Addr) string {
+	name := egress.Short(s.Key())
+	if source.IsValid() {
+		name = egress.ShortFor(s.Key(), source)
+	}
+	return "egressservice/" + name + "/pods." + f.String()
 }
 
 // Pods makes a pod a member of the sets that decide about it.
@@ -137,6 +143,6 @@ func translatePod(
 			out.AddElem(remotePods(s, f), ip.String())
 		}
 	}
-	plan.Add(&out.NFTElems, plan.NFTElem{Set: hostPods(s, f), Key: ip.String()}, "")
+	plan.Add(&out.NFTElems, plan.NFTElem{Set: hostPods(s, f, source.IP), Key: ip.String()}, "")
 	return source, true
 }

@@ -2,7 +2,6 @@ package egressservice
 
 import (
 	"fmt"
-	"net/netip"
 
 	"github.com/egret-net/egret/internal/egress"
 	"github.com/egret-net/egret/internal/holder"
@@ -34,7 +33,7 @@ func (Hosts) Compile(w *world.View, key string, out *plan.Rows) {
 		by.reportProblems(w, s, out)
 	}
 	for _, f := range w.Config.Families() {
-		k := kernel{egress.Host{Family: f, Out: out}, w, s, by}
+		k := kernel{Host: egress.Host{Family: f, Out: out}, w: w, s: s, by: by}
 		all, duties := s.Host == world.HostAll && w.EgressServiceActive(key, f), holder.Duties(w, key, f)
 		if all {
 			k.addMarkRules()
@@ -45,10 +44,11 @@ func (Hosts) Compile(w *world.View, key string, out *plan.Rows) {
 		}
 		for _, d := range duties {
 			egress.ToHost(n, f, remotePods(s, f), plan.PriorityEgressService, "", out)
+			k.source = d.IP
 			k.addMarkRules()
 			k.addRouteRules()
 			k.addReplyMarks()
-			k.addTranslation(d.IP)
+			k.addTranslation()
 			egress.Forward(w, egressOf(s, d.IP), h.UplinkMAC, out)
 			plan.Add(&out.Translated, egressOf(s, d.IP), s.Since(world.Assignment{Node: w.Self, IP: d.IP}))
 		}
@@ -57,14 +57,14 @@ func (Hosts) Compile(w *world.View, key string, out *plan.Rows) {
 
 // addTranslation gives what pods begin the address, and drops what has another source all the same: a connection keeps
 // the source that it began with.
-func (k kernel) addTranslation(ip netip.Addr) {
+func (k kernel) addTranslation() {
 	c := k.addChain(chainTranslate, plan.NFTChainSpec{Type: "nat", Hook: "postrouting", Priority: "98"})
 	dev := plan.DefaultNames().ManagementPort()
 	k.AddRule(c, k.rowName(), "oifname != %q meta mark %#x %s saddr @%s snat %s to %s", dev, k.by.mark, k.IP(),
-		hostPods(k.s, k.Family), k.IP(), ip)
+		k.podSet(), k.IP(), k.source)
 	guard := k.addChain(LeakChain, plan.NFTChainSpec{Type: "filter", Hook: "postrouting", Priority: "102"})
 	k.AddRule(guard, k.rowName(), "oifname != %q ct direction original meta mark %#x ct original %s saddr @%s "+
-		"%s saddr != %s counter drop", dev, k.by.mark, k.IP(), hostPods(k.s, k.Family), k.IP(), ip)
+		"%s saddr != %s counter drop", dev, k.by.mark, k.IP(), k.podSet(), k.IP(), k.source)
 }
 
 // dropPodSources drops what would leave through the network with a pod's own address: packets of other nodes' pods,

@@ -25,7 +25,11 @@ type kernel struct {
 	w  *world.View
 	s  *world.EgressService
 	by network
+	// source is the address that this host translates to; zero with HostAll.
+	source netip.Addr
 }
+
+func (k kernel) podSet() string { return hostPods(k.s, k.Family, k.source) }
 
 // addMarkRules gives what pods begin by the management port their mark, which their connections keep, but not what goes
 // to nodes, pods and Services. A connection that has another mark is of a former EgressService or table, or of none: it
@@ -34,7 +38,7 @@ type kernel struct {
 // known.
 func (k kernel) addMarkRules() {
 	c, f := k.addChain(chainMark, plan.NFTChainSpec{Type: "filter", Hook: "prerouting", Priority: "-149"}), k.Family
-	pods := hostPods(k.s, f)
+	pods := k.podSet()
 	k.AddSet(egress.HostNodeIPs(f))
 	k.AddSet(pods)
 	outside := fmt.Sprintf("iifname %q ct direction original %s saddr @%s %s daddr != @%s%s",
