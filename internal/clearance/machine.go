@@ -28,7 +28,6 @@ const (
 
 // Facts are what the machine is told.
 type Facts struct {
-	Touched []world.Touch // of the world, since the last step
 	Answers []Answer
 	// PastLists: a question names a version of pods that is newer than the first list of them, and so than the end of
 	// each pod that is not in it.
@@ -59,9 +58,8 @@ type Former struct {
 
 // Result is the outcome of a step.
 type Result struct {
-	Ask     []Question // by node
-	Touched []world.Touch
-	Wake    time.Time // ask again then; zero if time alone changes nothing
+	Ask  []Question // by node
+	Wake time.Time  // ask again then; zero if time alone changes nothing
 }
 
 // Machine is one node's. The zero value knows nothing; Begin makes it work.
@@ -80,7 +78,8 @@ type Machine struct {
 	// selected is the count of ends that a node must have followed to know what objects select: of the pods of one
 	// namespace, and with "" of all.
 	selected map[string]uint64
-	specs    map[world.Touch]spec
+	specs    map[world.Entry]spec
+	changed  []world.Entry // in the world, since the last step
 
 	// Of the step under way.
 	w     *world.World
@@ -90,16 +89,17 @@ type Machine struct {
 }
 
 // Begin makes the machine work, once the cluster is known.
-func (m *Machine) Begin(w *world.World, f Former) []world.Touch {
+func (m *Machine) Begin(w *world.World, f Former) {
+	w.FollowChanges(func(e world.Entry) { m.changed = append(m.changed, e) })
 	m.readers, m.pods, m.byIP = world.NewReaders[string](), map[string]*pod{}, map[netip.Addr]*address{}
 	m.nodes, m.former, m.ends, m.fresh = map[string]*node{}, &f, 1, unknown
-	m.selected, m.specs = map[string]uint64{}, map[world.Touch]spec{}
+	m.selected, m.specs = map[string]uint64{}, map[world.Entry]spec{}
 	for _, nodes := range f.Nodes {
 		for _, name := range nodes {
 			m.nodes[name] = &node{cleared: true, due: 1}
 		}
 	}
-	return w.BeginClearing()
+	w.BeginClearing()
 }
 
 // Step takes in what is new, and changes the world.
@@ -113,7 +113,7 @@ func (m *Machine) Step(w *world.World, f Facts, now time.Time) Result {
 	}
 	m.followSelf(f.PastLists)
 	m.followNodes()
-	m.followPods(f.Touched)
+	m.followPods()
 	m.followNodes() // with those that came to be needed
 	if m.moved {
 		for ip := range m.byIP {
@@ -166,15 +166,15 @@ func (m *Machine) followNodes() {
 }
 
 // followPods takes in which claims this node's pods have.
-func (m *Machine) followPods(touched []world.Touch) {
+func (m *Machine) followPods() {
 	keys := map[string]struct{}{}
 	if m.former != nil {
 		for _, key := range m.w.Keys(world.KindPod) {
 			keys[key] = struct{}{}
 		}
 	}
-	m.followSpecs(touched)
-	for _, t := range touched {
+	m.followSpecs()
+	for _, t := range m.changed {
 		if t.Kind == world.KindPod {
 			keys[t.Key] = struct{}{}
 		}
@@ -182,6 +182,7 @@ func (m *Machine) followPods(touched []world.Touch) {
 			keys[key] = struct{}{}
 		}
 	}
+	m.changed = m.changed[:0]
 	changed := map[netip.Addr]struct{}{}
 	for _, key := range sortedKeys(keys) {
 		m.followPod(key, changed)

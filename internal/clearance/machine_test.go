@@ -23,7 +23,6 @@ type story struct {
 	w       *world.World
 	machine clearance.Machine
 	now     time.Time
-	touched []world.Touch
 	asked   []clearance.Question
 	wake    time.Time
 	quiet   bool // no event of a pod has come since the agent began
@@ -53,9 +52,9 @@ func (s *story) says(node string, port uint16) {
 func (s *story) group(group string) {
 	p := compiletest.Pod(0, "n1")
 	if p.Labels = map[string]string{"a": group}; group == "" {
-		s.touched = append(s.touched, s.w.DelPod(p.Key())...)
+		s.w.DelPod(p.Key())
 	} else {
-		s.touched = append(s.touched, s.w.SetPod(p)...)
+		s.w.SetPod(p)
 	}
 	s.step()
 }
@@ -63,14 +62,14 @@ func (s *story) group(group string) {
 // traffic gives EgressIPTraffic t<i> networks.
 func (s *story) traffic(i int, networks ...string) {
 	t := compiletest.Traffic(i, []string{"a", "b", "c"}[i], networks...)
-	s.touched = append(s.touched, s.w.SetTraffic(t)...)
+	s.w.SetTraffic(t)
 	s.step()
 }
 
 func (s *story) step(answers ...clearance.Answer) {
-	r := s.machine.Step(s.w, clearance.Facts{Touched: s.touched, Answers: answers, PastLists: !s.quiet},
+	r := s.machine.Step(s.w, clearance.Facts{Answers: answers, PastLists: !s.quiet},
 		s.now)
-	s.touched, s.wake = nil, r.Wake
+	s.wake = r.Wake
 	s.asked = append(s.asked, r.Ask...)
 }
 
@@ -285,11 +284,11 @@ func TestYields(t *testing.T) {
 	for i := range 3 {
 		s.w.DelEgressIP(fmt.Sprint("e", i))
 	}
-	s.touched = append(s.touched, placed(compiletest.EgressIP(0, "a=0", ip), "n1")(s.w)...)
+	placed(compiletest.EgressIP(0, "a=0", ip), "n1")(s.w)
 	if s.group("0"); len(s.asked) > 0 {
 		t.Errorf("asked %v", s.asked)
 	}
-	s.touched = append(s.touched, s.w.SetYielded(world.EgressAddress{Object: "e0", IP: ip}, &world.Yield{To: "n2"})...)
+	s.w.SetYielded(world.EgressAddress{Object: "e0", IP: ip}, &world.Yield{To: "n2"})
 	s.step()
 	s.answer(nil)
 	if !s.w.Cleared("n2") {
@@ -304,7 +303,7 @@ func TestMadeAnew(t *testing.T) {
 	s.answer(nil)
 	e := *s.w.EgressIP("e2")
 	e.UID = "another"
-	s.touched = append(s.touched, s.w.SetEgressIP(&e)...)
+	s.w.SetEgressIP(&e)
 	s.step()
 	s.leads("")
 	s.answer(nil)
@@ -351,7 +350,7 @@ func TestOtherSubnets(t *testing.T) {
 		s.answer(nil)
 		n := *s.w.Node("n1")
 		change(&n)
-		s.touched = append(s.touched, s.w.SetNode(&n)...)
+		s.w.SetNode(&n)
 		if s.step(); len(s.asked) > 0 {
 			t.Errorf("%d: asked %v, and no pod has come", i, s.asked)
 		}
@@ -417,11 +416,11 @@ func TestNodeMadeAnew(t *testing.T) {
 	s.answer(nil)
 	n := *s.w.Node("n2")
 	n.UID = "another"
-	s.touched = append(s.touched, s.w.SetNode(&n)...)
+	s.w.SetNode(&n)
 	s.step()
 	s.leads("e0e1e2") // it had no UID yet
 	n.UID = "yet another"
-	s.touched = append(s.touched, s.w.SetNode(&n)...)
+	s.w.SetNode(&n)
 	s.step()
 	s.leads("")
 	s.answer(nil)

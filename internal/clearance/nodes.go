@@ -119,7 +119,7 @@ func (m *Machine) decideNode(name string, n *node) {
 		m.wakeBy(n.asked.Add(lateAfter))
 	}
 	c := world.Clearance{Cleared: n.cleared, Late: late}
-	m.out.Touched = append(m.out.Touched, m.w.SetClearance(name, c)...)
+	m.w.SetClearance(name, c)
 	if n.claims == 0 && m.w.Node(name) == nil {
 		delete(m.nodes, name)
 	}

@@ -286,7 +286,7 @@ func (m *Machine) publishFormer(ip netip.Addr) {
 		delete(m.byIP, ip)
 	}
 	if !slices.EqualFunc(list, m.w.Formers(ip), sameFormer) {
-		m.out.Touched = append(m.out.Touched, m.w.SetFormers(ip, list)...)
+		m.w.SetFormers(ip, list)
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 )
 
 // change is something that the API has shown.
-type change func(*world.World) []world.Touch
+type change func(*world.World)
 
 // holder is a node that has followed the API up to some change, as its targets have it.
 type holder struct {
@@ -34,7 +34,6 @@ type history struct {
 	log     []change
 	w       *world.World
 	machine clearance.Machine
-	touched []world.Touch
 	answers []clearance.Answer
 	asked   []question
 	now     time.Time
@@ -63,7 +62,7 @@ func begin(t *rapid.T) *history {
 	}
 	for i := range 3 {
 		ns := &world.Namespace{Name: fmt.Sprint("ns", i)}
-		h.show(ns.Name, func(w *world.World) []world.Touch { return w.SetNamespace(ns) })
+		h.show(ns.Name, func(w *world.World) { w.SetNamespace(ns) })
 		pods := []string{"group in (0, 3)", "group in (1, 3)", "group=2"}[i]
 		e := compiletest.EgressIP(i, pods, compiletest.EgressAddr(i)[0])
 		if i < 2 {
@@ -78,20 +77,20 @@ func begin(t *rapid.T) *history {
 func placed(e *world.EgressIP, node string) change {
 	x := *e
 	x.InForce, x.Items = [2]bool{true, true}, []world.Assignment{{Node: node, IP: e.IPs[0]}}
-	return func(w *world.World) []world.Touch { return w.SetEgressIP(&x) }
+	return func(w *world.World) { w.SetEgressIP(&x) }
 }
 
 // report is a node's.
 func (h *history) report(node string) {
-	h.show("report of "+node, func(w *world.World) []world.Touch {
-		return w.SetHolding(&world.Holding{Node: node, BootID: "boot-" + node, Port: 1})
+	h.show("report of "+node, func(w *world.World) {
+		w.SetHolding(&world.Holding{Node: node, BootID: "boot-" + node, Port: 1})
 	})
 }
 
 // show is a change of an object that n1 sees at once.
 func (h *history) show(key string, c change) {
 	h.log = append(h.log, c)
-	h.touched = append(h.touched, c(h.w)...)
+	c(h.w)
 	h.versions[key], h.seen = len(h.log), len(h.log)
 }
 
@@ -120,15 +119,15 @@ func (h *history) restart() {
 	for _, key := range attached {
 		w.SetAttachment(h.w.Attachment(key))
 	}
-	h.w, h.machine, h.touched, h.answers, h.asked = w, clearance.Machine{}, nil, nil, nil
+	h.w, h.machine, h.answers, h.asked = w, clearance.Machine{}, nil, nil
 	h.machine.Begin(w, former)
 }
 
 // step is one round of n1's agent.
 func (h *history) step() {
-	r := h.machine.Step(h.w, clearance.Facts{Touched: h.touched, Answers: h.answers, PastLists: !h.quiet},
+	r := h.machine.Step(h.w, clearance.Facts{Answers: h.answers, PastLists: !h.quiet},
 		h.now)
-	h.touched, h.answers, h.wake = nil, nil, r.Wake
+	h.answers, h.wake = nil, r.Wake
 	for _, q := range r.Ask {
 		h.asked = append(h.asked, question{q, h.seen})
 	}
@@ -218,7 +217,7 @@ func (h *history) draw() {
 		if h.w.Holding(node) == nil {
 			h.report(node)
 		} else {
-			h.end("report of "+node, func(w *world.World) []world.Touch { return w.DelHolding(node) })
+			h.end("report of "+node, func(w *world.World) { w.DelHolding(node) })
 		}
 	case 6:
 		h.holders[node].dead = !h.holders[node].dead
@@ -232,7 +231,7 @@ func (h *history) setTraffic(i int) {
 	some := rapid.SampledFrom([]string{"172.20.0.0/16", "172.21.0.0/16"})
 	networks := rapid.SliceOfN(some, 0, 2).Draw(h.T, "networks")
 	t := compiletest.Traffic(i, rapid.SampledFrom([]string{"a", "b"}).Draw(h.T, "to"), networks...)
-	h.show("traffic "+t.Name, func(w *world.World) []world.Touch { return w.SetTraffic(t) })
+	h.show("traffic "+t.Name, func(w *world.World) { w.SetTraffic(t) })
 }
 
 // setPod makes a pod, or attaches it again, with one of few addresses that no other attached pod has, or gives it
@@ -256,12 +255,12 @@ func (h *history) setPod(i int) {
 				return
 			}
 		}
-		h.touched = append(h.touched, h.w.SetAttachment(compiletest.Attachment(p))...)
+		h.w.SetAttachment(compiletest.Attachment(p))
 		if rapid.Bool().Draw(h.T, "before its event") {
 			h.step()
 		}
 	}
-	h.show(p.Key(), func(w *world.World) []world.Touch { return w.SetPod(p) })
+	h.show(p.Key(), func(w *world.World) { w.SetPod(p) })
 	h.quiet = false
 }
 
@@ -269,11 +268,11 @@ func (h *history) setPod(i int) {
 func (h *history) delPod(i int) {
 	key := compiletest.Pod(i, "n1").Key()
 	if at := h.w.Attachment(key); at != nil {
-		h.touched = append(h.touched, h.w.DelAttachment(key, at.HostIface)...)
+		h.w.DelAttachment(key, at.HostIface)
 		if p := h.w.Pod(key); p != nil && rapid.Bool().Draw(h.T, "going") {
 			going := *p
 			going.Terminating = true
-			h.show(key, func(w *world.World) []world.Touch { return w.SetPod(&going) })
+			h.show(key, func(w *world.World) { w.SetPod(&going) })
 			h.quiet = false
 		}
 		return
@@ -287,7 +286,7 @@ func (h *history) delPod(i int) {
 	}) {
 		end = h.show // a pod's object is gone long before another pod has its address, as seen by a later process
 	}
-	end(key, func(w *world.World) []world.Touch { return w.DelPod(key) })
+	end(key, func(w *world.World) { w.DelPod(key) })
 	h.quiet = false
 }
 

@@ -15,8 +15,8 @@ type spec struct {
 	labels     string // of a namespace, or those that a Service asks for
 }
 
-// specOf returns that of the object of a touch.
-func (m *Machine) specOf(t world.Touch) spec {
+// specOf returns that of the object of an entry.
+func (m *Machine) specOf(t world.Entry) spec {
 	switch t.Kind {
 	case world.KindNamespace:
 		if n := m.w.Namespace(t.Key); n != nil {
@@ -40,17 +40,17 @@ func (m *Machine) specOf(t world.Touch) spec {
 
 // followSpecs notes when what objects select has changed. One that comes changes nothing for a node that does not know
 // it; one that becomes another, or goes, may select there as before. An EgressIPTraffic counts whenever it changes.
-func (m *Machine) followSpecs(touched []world.Touch) {
+func (m *Machine) followSpecs() {
 	if m.former != nil {
 		for _, k := range []world.Kind{world.KindNamespace, world.KindService, world.KindEgressService,
 			world.KindEgressIP} {
 			for _, key := range m.w.Keys(k) {
-				t := world.Touch{Kind: k, Key: key}
+				t := world.Entry{Kind: k, Key: key}
 				m.specs[t] = m.specOf(t)
 			}
 		}
 	}
-	for _, t := range touched {
+	for _, t := range m.changed {
 		was, is := m.specs[t], m.specOf(t)
 		if m.specs[t] = is; is == (spec{}) {
 			delete(m.specs, t)
@@ -73,7 +73,7 @@ func (m *Machine) noteSelection(namespace string) {
 }
 
 // namespaceOf is whose pods an object selects; "" of one that selects in several.
-func namespaceOf(t world.Touch) string {
+func namespaceOf(t world.Entry) string {
 	if t.Kind == world.KindNamespace {
 		return t.Key
 	}

@@ -12,14 +12,14 @@ import (
 // know of can have selected the pod.
 func TestSelectionOfAnother(t *testing.T) {
 	for what, c := range map[string]struct {
-		change func(*world.World) []world.Touch
+		change func(*world.World)
 		waits  bool
 	}{
-		"nothing":                        {func(*world.World) []world.Touch { return nil }, false},
+		"nothing":                        {func(*world.World) {}, false},
 		"another EgressIP's status":      {changed("e1", func(e *world.EgressIP) { e.Items[0].Node = "n3" }), false},
 		"another EgressIP's spec":        {changed("e1", func(e *world.EgressIP) { e.Generation++ }), true},
 		"an EgressIP that comes":         {newEgressIP, false},
-		"an EgressIP that goes":          {func(w *world.World) []world.Touch { return w.DelEgressIP("e2") }, true},
+		"an EgressIP that goes":          {func(w *world.World) { w.DelEgressIP("e2") }, true},
 		"a namespace that comes":         {labelled("another", "a"), false},
 		"another namespace's labels":     {labelled("ns1", "a"), false},
 		"the namespace's labels":         {labelled("ns0", "a"), true},
@@ -32,11 +32,11 @@ func TestSelectionOfAnother(t *testing.T) {
 		hosted("", 0)(s.w)
 		s.group("0")
 		s.answer(nil)
-		s.touched = append(s.touched, c.change(s.w)...)
+		c.change(s.w)
 		s.step()
 		p := compiletest.Pod(3, "n1")
 		p.Namespace, p.Labels = "ns0", map[string]string{"a": "0"}
-		s.touched = append(s.touched, s.w.SetPod(p)...)
+		s.w.SetPod(p)
 		s.step()
 		if waits := s.w.MayTranslate("n2", p.IPs[0], ref.OfKey("e0")); waits != c.waits {
 			t.Errorf("%s: the pod waits: %t", what, waits)
@@ -44,33 +44,33 @@ func TestSelectionOfAnother(t *testing.T) {
 	}
 }
 
-func changed(name string, change func(*world.EgressIP)) func(*world.World) []world.Touch {
-	return func(w *world.World) []world.Touch {
+func changed(name string, change func(*world.EgressIP)) func(*world.World) {
+	return func(w *world.World) {
 		e := *w.EgressIP(name)
 		e.Items = append([]world.Assignment(nil), e.Items...)
 		change(&e)
-		return w.SetEgressIP(&e)
+		w.SetEgressIP(&e)
 	}
 }
 
-func newEgressIP(w *world.World) []world.Touch {
-	return w.SetEgressIP(compiletest.EgressIP(3, "a=3", compiletest.EgressAddr(3)[0]))
+func newEgressIP(w *world.World) {
+	w.SetEgressIP(compiletest.EgressIP(3, "a=3", compiletest.EgressAddr(3)[0]))
 }
 
-func labelled(namespace, value string) func(*world.World) []world.Touch {
-	return func(w *world.World) []world.Touch {
-		return w.SetNamespace(&world.Namespace{Name: namespace, Labels: map[string]string{"l": value}})
+func labelled(namespace, value string) func(*world.World) {
+	return func(w *world.World) {
+		w.SetNamespace(&world.Namespace{Name: namespace, Labels: map[string]string{"l": value}})
 	}
 }
 
-func hosted(node string, generation int64) func(*world.World) []world.Touch {
-	return func(w *world.World) []world.Touch {
+func hosted(node string, generation int64) func(*world.World) {
+	return func(w *world.World) {
 		e := compiletest.EgressService(0)
 		e.Host, e.Generation = node, generation
-		return w.SetEgressService(e)
+		w.SetEgressService(e)
 	}
 }
 
-func networks(w *world.World) []world.Touch {
-	return w.SetTraffic(compiletest.Traffic(1, "b", "172.30.0.0/16"))
+func networks(w *world.World) {
+	w.SetTraffic(compiletest.Traffic(1, "b", "172.30.0.0/16"))
 }

@@ -61,7 +61,7 @@ func seenAnew(w *world.World) *world.World {
 	return anew
 }
 
-func each[T any](w *world.World, k world.Kind, set func(*T) []world.Touch) {
+func each[T any](w *world.World, k world.Kind, set func(*T)) {
 	for o := range world.Each[T](&w.View, k) {
 		set(o)
 	}

@@ -21,9 +21,10 @@ func BenchmarkFull(b *testing.B) {
 func BenchmarkOnePod(b *testing.B) {
 	w := compiletest.Big()
 	m := compile.NewMemo(all.Features())
-	m.Update(w, nil)
+	m.Update(w)
 	for i := 0; b.Loop(); i++ {
-		m.Update(w, w.SetPod(movedPod(i, i/10_000)))
+		w.SetPod(movedPod(i, i/10_000))
+		m.Update(w)
 	}
 }
 
@@ -44,12 +45,13 @@ func swapNetworks(b *testing.B, egressIPs, networks int) {
 // swapNetwork is the change of one of the networks that EgressIPs of 50 pods share, forth and back.
 func swapNetwork(egressIPs, networks int) func() {
 	w, m := compiletest.Selective(egressIPs, 50, networks), compile.NewMemo(all.Features())
-	m.Update(w, nil)
+	m.Update(w)
 	was, now := compiletest.SomeNetworks(networks), compiletest.SomeNetworks(networks)
 	now[0] = "30.0.0.0/24"
 	next, last := compiletest.Traffic(0, "a", now...), compiletest.Traffic(0, "a", was...)
 	return func() {
-		m.Update(w, w.SetTraffic(next))
+		w.SetTraffic(next)
+		m.Update(w)
 		next, last = last, next
 	}
 }
@@ -70,10 +72,11 @@ func BenchmarkNewEgressIP(b *testing.B) {
 // newEgressIP is the life of an EgressIP beside so many pods that it does not select, again and again.
 func newEgressIP(others int) func() {
 	c, m := compiletest.NewNewcomer("n1", others), compile.NewMemo(all.Features())
-	m.Update(c.World, nil)
+	m.Update(c.World)
 	return func() {
 		for _, happen := range c.Life() {
-			m.Update(c.World, happen())
+			happen()
+			m.Update(c.World)
 		}
 	}
 }

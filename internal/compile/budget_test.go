@@ -60,7 +60,7 @@ func TestBudget(t *testing.T) {
 	}
 	w := compiletest.Big()
 	m := compile.NewMemo(all.Features())
-	m.Update(w, nil)
+	m.Update(w)
 	unit, full, pod, network, many := newCost(), newCost(), newCost(), newCost(), newCost()
 	shared, single := swapNetwork(100, 10), swapNetwork(1, 10_000)
 	for lap := range budgetRuns {
@@ -117,7 +117,8 @@ const budgetPods = 500
 // movePods gives pods of the big world other addresses than those of the lap before.
 func movePods(m *compile.Memo, w *world.World, lap int) {
 	for i := range budgetPods {
-		m.Update(w, w.SetPod(movedPod(i, lap)))
+		w.SetPod(movedPod(i, lap))
+		m.Update(w)
 	}
 }
 

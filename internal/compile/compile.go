@@ -1,6 +1,6 @@
 // Package compile turns a world into a node's plan, wholly (Full) or only where it changed (Memo).
 //
-// In: a world.World, and what was touched in it. Out: a plan.State. Both are pure, and Memo equals Full after every
+// In: a world.World, and what changes in it. Out: a plan.State. Both are pure, and Memo equals Full after every
 // step: that is a property test, not a hope.
 package compile
 

@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/egret-net/egret/internal/plan"
@@ -16,54 +17,56 @@ type unit struct {
 // result is what a unit compiled to, and what it read beside its own object.
 type result struct {
 	rows  *plan.Rows
-	reads []world.Touch
+	reads []world.Entry
 }
 
-// Memo is Full, remembered: it redoes only the units whose reads were touched.
+// Memo is Full, remembered: it redoes only the units of which something that they read has changed.
 type Memo struct {
 	State    *plan.State
 	features []Feature
 	results  map[unit]result
-	readers  map[world.Touch]map[unit]struct{}
-	nothing  *plan.Rows    // what most pods' units compile to
-	reads    []world.Touch // of the unit that is being compiled
+	readers  map[world.Entry]map[unit]struct{}
+	dirty    map[unit]struct{} // the units that Update redoes
+	nothing  *plan.Rows        // what most pods' units compile to
+	reads    []world.Entry     // of the unit that is being compiled
 	started  bool
 }
 
 // NewMemo remembers nothing yet: its first Update compiles everything.
 func NewMemo(features []Feature) *Memo {
 	return &Memo{State: plan.New(), features: features, results: map[unit]result{},
-		readers: map[world.Touch]map[unit]struct{}{}, nothing: &plan.Rows{}}
+		readers: map[world.Entry]map[unit]struct{}{}, dirty: map[unit]struct{}{}, nothing: &plan.Rows{}}
 }
 
-// Update brings State up to date with w, given all that was touched since the last Update, and says how many units it
-// redid.
-func (m *Memo) Update(w *world.World, touched []world.Touch) int {
-	dirty := map[unit]struct{}{}
+// Update brings State up to date with w, which is always the same world, and returns how many units it redid.
+func (m *Memo) Update(w *world.World) int {
 	if !m.started {
 		m.started = true
-		m.markAll(w, dirty)
+		w.FollowChanges(m.markReaders)
+		m.markAll(w)
 	}
-	for _, t := range touched {
-		for u := range m.readers[t] {
-			dirty[u] = struct{}{}
-		}
-		for i, f := range m.features {
-			if f.Per() == t.Kind {
-				dirty[unit{i, t.Key}] = struct{}{}
-			}
-		}
-	}
+	dirty := m.dirty
+	m.dirty = map[unit]struct{}{}
 	for u := range dirty {
 		m.recompileUnit(u, w)
 	}
 	return len(dirty)
 }
 
-func (m *Memo) markAll(w *world.World, dirty map[unit]struct{}) {
+// markReaders marks the units that read an entry, and those of its own object.
+func (m *Memo) markReaders(e world.Entry) {
+	maps.Copy(m.dirty, m.readers[e])
+	for i, f := range m.features {
+		if f.Per() == e.Kind {
+			m.dirty[unit{i, e.Key}] = struct{}{}
+		}
+	}
+}
+
+func (m *Memo) markAll(w *world.World) {
 	for i, f := range m.features {
 		for _, k := range w.Keys(f.Per()) {
-			dirty[unit{i, k}] = struct{}{}
+			m.dirty[unit{i, k}] = struct{}{}
 		}
 	}
 }
@@ -93,8 +96,8 @@ func (m *Memo) recompileUnit(u unit, w *world.World) {
 func (m *Memo) compileUnit(u unit, w *world.World) result {
 	rows, f := &plan.Rows{}, m.features[u.feature]
 	m.reads = m.reads[:0]
-	seen := map[world.Touch]struct{}{{Kind: f.Per(), Key: u.key}: {}}
-	v := w.Recording(func(t world.Touch) {
+	seen := map[world.Entry]struct{}{{Kind: f.Per(), Key: u.key}: {}}
+	v := w.Recording(func(t world.Entry) {
 		if _, ok := seen[t]; !ok {
 			seen[t] = struct{}{}
 			m.reads = append(m.reads, t)
@@ -106,7 +109,7 @@ func (m *Memo) compileUnit(u unit, w *world.World) result {
 	return result{rows, slices.Clone(m.reads)}
 }
 
-func (m *Memo) forgetUnit(u unit, reads []world.Touch) {
+func (m *Memo) forgetUnit(u unit, reads []world.Entry) {
 	for _, t := range reads {
 		if delete(m.readers[t], u); len(m.readers[t]) == 0 {
 			delete(m.readers, t)

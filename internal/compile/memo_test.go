@@ -20,14 +20,14 @@ func TestMemoIsFull(t *testing.T) {
 			compiletest.Crowd(w)
 		}
 		m := compile.NewMemo(all.Features())
-		var touched []world.Touch
+
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
-			touched = append(touched, compiletest.Change(t, w)...)
+			compiletest.Change(t, w)
 			if rapid.Bool().Draw(t, "more before an update") {
 				continue
 			}
-			m.Update(w, touched)
-			touched = nil
+			m.Update(w)
+
 			if d := cmp.Diff(compile.Full(w, all.Features()).Text(), m.State.Text()); d != "" {
 				t.Fatalf("the memo differs from the full compile (-full +memo):\n%s", d)
 			}
@@ -39,11 +39,15 @@ func TestMemoIsFull(t *testing.T) {
 func TestMemoForgets(t *testing.T) {
 	w := compiletest.Small("n1", world.SharedGateway)
 	m := compile.NewMemo(all.Features())
-	m.Update(w, nil)
+	m.Update(w)
 	before := m.Size()
 	p := compiletest.Pod(1, "n1")
-	m.Update(w, append(w.SetNamespace(&world.Namespace{Name: p.Namespace}), w.SetPod(p)...))
-	m.Update(w, append(w.DelPod(p.Key()), w.DelNamespace(p.Namespace)...))
+	w.SetNamespace(&world.Namespace{Name: p.Namespace})
+	w.SetPod(p)
+	m.Update(w)
+	w.DelPod(p.Key())
+	w.DelNamespace(p.Namespace)
+	m.Update(w)
 	if after := m.Size(); after != before {
 		t.Errorf("the memo holds %d units, and %d before the pod came and went", after, before)
 	}

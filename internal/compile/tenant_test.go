@@ -63,18 +63,21 @@ func TestTenantStaysInItsNamespace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		mode := world.GatewayMode(rapid.SampledFrom([]string{"shared", "local"}).Draw(t, "mode"))
 		w, r := victimsWorld(t, mode), service.NewRefuser()
+		var changed []world.Entry
+		w.FollowChanges(func(e world.Entry) { changed = append(changed, e) })
+		w.FollowChanges(r.NoteChanged)
 		record(w, r)
 		before, mine := compile.Full(w, all.Features()), ofVictim(w)
 		m := compile.NewMemo(all.Features())
-		m.Update(w, nil)
+		m.Update(w)
 		for range rapid.IntRange(1, 10).Draw(t, "objects") {
-			touched := tenantObject(t)(w)
-			r.Touched(touched)
+			changed = nil
+			tenantObject(t)(w)
 			if rapid.Bool().Draw(t, "the controller decides") {
-				touched = append(touched, record(w, r)...)
+				record(w, r)
 			}
-			if n := m.Update(w, touched); n > unitsOfOne {
-				t.Fatalf("one object of the tenant had %d units compiled again: %v", n, touched)
+			if n := m.Update(w); n > unitsOfOne {
+				t.Fatalf("one object of the tenant had %d units compiled again: %v", n, changed)
 			}
 		}
 		if d := cmp.Diff(mine.Text(), ofVictim(w).Text()); d != "" {
@@ -88,13 +91,11 @@ func TestTenantStaysInItsNamespace(t *testing.T) {
 }
 
 // record has the controller record which addresses Services have.
-func record(w *world.World, r *service.Refuser) (recorded []world.Touch) {
+func record(w *world.World, r *service.Refuser) {
 	desired, _ := r.Decide(decide.View{World: w, Now: madeAt})
 	for _, d := range desired {
-		recorded = append(recorded, w.Decide(d.Kind, d.Key, d.Decision)...)
+		w.Decide(d.Kind, d.Key, d.Decision)
 	}
-	r.Touched(recorded)
-	return recorded
 }
 
 // victimsWorld has a namespace with all that one can have, seen from any node.
@@ -197,29 +198,35 @@ func namingVictims(s *plan.State) []string {
 }
 
 // tenantObject is an object of the tenant that comes, changes or goes.
-func tenantObject(t *rapid.T) func(*world.World) []world.Touch {
+func tenantObject(t *rapid.T) func(*world.World) {
 	i := rapid.IntRange(0, 4).Draw(t, "which")
 	switch rapid.IntRange(0, 5).Draw(t, "what") {
 	case 0, 1:
 		s := tenantService(t, i)
 		if slices.ContainsFunc(exceptions, func(e exception) bool { return e.is(s) }) {
-			return func(*world.World) []world.Touch { return nil }
+			return func(*world.World) {}
 		}
-		return func(w *world.World) []world.Touch { return w.SetService(s) }
+		return func(w *world.World) { w.SetService(s) }
 	case 2:
 		e := tenantEgressService(t, i)
-		return func(w *world.World) []world.Touch { return w.SetEgressService(e) }
+		return func(w *world.World) { w.SetEgressService(e) }
 	case 3:
 		p := tenantPod(t, i)
-		return func(w *world.World) []world.Touch {
+		return func(w *world.World) {
 			if p.Node == w.Self {
-				return append(w.SetPod(p), w.SetAttachment(compiletest.Attachment(p))...)
+				w.SetPod(p)
+				w.SetAttachment(compiletest.Attachment(p))
+				return
 			}
-			return append(w.SetPod(p), w.DelAttachment(p.Key(), "veth"+p.Name)...)
+			w.SetPod(p)
+			w.DelAttachment(p.Key(), "veth"+p.Name)
 		}
 	}
 	key := fmt.Sprint(tenant, "/s", i)
-	return func(w *world.World) []world.Touch { return append(w.DelEgressService(key), w.DelService(key)...) }
+	return func(w *world.World) {
+		w.DelEgressService(key)
+		w.DelService(key)
+	}
 }
 
 // tenantService asks for what is the victim's, a node's or nobody's, and leads to whomever it likes. The API server

@@ -104,21 +104,22 @@ func (c *Controller) agentFound(change probe.AgentChange) {
 	if delete(c.reach.dead, change.Node); change.Dead {
 		c.reach.dead[change.Node] = true
 	}
-	c.applyChange(func(w *world.World) []world.Touch { return c.setUnreachable(w, change.Node) })
+	c.applyChange(func(w *world.World) { c.setUnreachable(w, change.Node) })
 }
 
 // setUnreachable brings into the world whether a node counts as reachable. The leader tells people of it.
-func (c *Controller) setUnreachable(w *world.World, node string) []world.Touch {
+func (c *Controller) setUnreachable(w *world.World, node string) {
 	why := c.reach.whyUnreachable(node)
-	touched := w.SetUnreachable(node, why)
-	if len(touched) > 0 && c.outbox != nil {
+	if w.Unreachable(node) == why {
+		return
+	}
+	if w.SetUnreachable(node, why); c.outbox != nil {
 		c.metrics.probes.showUnreachable(node, why)
 		if n := w.Node(node); n != nil && why == world.AgentAway {
 			c.postEvent(target{world.KindNode, node}, n.UID,
 				decide.Event{Warning: true, Reason: handover.CauseAgentAway, Action: "Probe", Message: agentAway})
 		}
 	}
-	return touched
 }
 
 // agentAway is the Event about a node whose agent is dead.

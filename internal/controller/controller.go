@@ -48,7 +48,8 @@ type Controller struct {
 	named    []netip.Addr // further witnesses, that people named
 	strayed  bool         // that may be out of date
 	reach    reach
-	outbox   *outbox // nil while another leads
+	outbox   *outbox       // nil while another leads
+	changed  []world.Entry // in the world, by the change or decision under way
 	deciders deciders
 	kinds    map[world.Kind]kube.Kind // of the objects that are written
 	news     map[target]news          // Events of what is not written yet
@@ -73,7 +74,7 @@ type Source interface {
 
 // New makes a controller that decides nothing before it is told to Lead.
 func New(c *world.Config, source Source, writer Writer, metrics *Metrics, log *slog.Logger) *Controller {
-	return &Controller{
+	out := &Controller{
 		log: log, metrics: metrics, writer: writer, world: world.New("", c), source: source,
 		now: time.Now, later: runLater,
 		terms: make(chan context.Context), results: make(chan result), events: make(chan posting, eventBacklog),
@@ -82,6 +83,8 @@ func New(c *world.Config, source Source, writer Writer, metrics *Metrics, log *s
 		reach:    newReach(),
 		deciders: newDeciders(), kinds: writtenKinds(), news: map[target]news{},
 	}
+	out.world.FollowChanges(out.noteChanged)
+	return out
 }
 
 // Lead makes this the controller that decides, until ctx is done. It returns when the loop knows.
@@ -182,13 +185,13 @@ func (c *Controller) drainChanges() {
 // applyChange brings a change into the world, and says when it calls for a decision.
 func (c *Controller) applyChange(change kube.Change) {
 	now := c.now()
-	touched := change(c.world)
+	c.changed = c.changed[:0]
+	change(c.world)
 	c.forgetWritten()
-	c.notifyTouched(touched)
-	for _, t := range touched {
-		c.decideBy(now.Add(decisionDelay(t.Kind)))
-		if t.Kind == world.KindHolders {
-			c.metrics.noteArrivals(c.world, t.Key, now)
+	for _, e := range c.changed {
+		c.decideBy(now.Add(decisionDelay(e.Kind)))
+		if e.Kind == world.KindHolders {
+			c.metrics.noteArrivals(c.world, e.Key, now)
 		}
 	}
 	c.passTime(now) // also while another leads: a new leader knows when things ended
@@ -209,29 +212,28 @@ func decisionDelay(k world.Kind) time.Duration {
 	return 0
 }
 
-// notifyTouched tells deciders and the prober of what changed in the world.
-func (c *Controller) notifyTouched(touched []world.Touch) {
+// noteChanged tells deciders and the prober what changes in the world.
+func (c *Controller) noteChanged(e world.Entry) {
+	c.changed = append(c.changed, e)
 	for _, d := range c.deciders.allDeciders() {
-		d.Touched(touched)
+		d.NoteChanged(e)
 	}
-	for _, t := range touched {
-		c.strayed = c.strayed || t.Kind == world.KindEgressService
-		if t.Kind == world.KindNode {
-			c.strayed = true
-			c.metrics.tally.nodes[t.Key] = struct{}{}
-		}
+	c.strayed = c.strayed || e.Kind == world.KindEgressService
+	if e.Kind == world.KindNode {
+		c.strayed = true
+		c.metrics.tally.nodes[e.Key] = struct{}{}
 	}
 }
 
 // takeShown takes in what the API has shown of objects of which something was decided. If that is all that was decided,
 // there is nothing new to decide.
 func (c *Controller) takeShown(now time.Time) {
-	for _, t := range c.world.ShownAnew() {
+	for e := range c.world.ShownAnew() {
 		for _, d := range c.deciders.allDeciders() {
-			c.decideBy(d.Seen(c.decideView(now), t))
+			c.decideBy(d.Seen(c.decideView(now), e))
 		}
-		c.outbox.noteShown(target{t.Kind, t.Key})
-		c.writeIfNeeded(target{t.Kind, t.Key})
+		c.outbox.noteShown(target{e.Kind, e.Key})
+		c.writeIfNeeded(target{e.Kind, e.Key})
 	}
 }
 

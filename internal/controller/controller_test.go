@@ -266,7 +266,7 @@ func TestBurst(t *testing.T) {
 		time.Sleep(50 * time.Millisecond) // nothing is left to be decided
 		before := decisions(t, m)
 		objects := make(chan struct{})
-		a.changes <- func(w *world.World) []world.Touch { <-objects; return nil } // the loop is busy while they come
+		a.changes <- func(w *world.World) { <-objects } // the loop is busy while they come
 		for i := range 1000 {
 			a.putEgressIP(anEgressIP(fmt.Sprintf("e%04d", i), 1000-i, fmt.Sprintf("172.18.%d.%d", 1+i/200, 1+i%200)))
 		}

@@ -96,18 +96,16 @@ func (c *Controller) decideAll(now time.Time) {
 
 // passTime lets time pass in the world.
 func (c *Controller) passTime(now time.Time) {
-	passed, again := c.world.Pass(now)
-	c.notifyTouched(passed)
-	c.decideBy(again)
+	c.decideBy(c.world.Pass(now))
 }
 
 // composeDesired puts what is desired of an object over what the API shows of it, and keeps the Events of that until it
 // is written. It says whether that is news.
 func (c *Controller) composeDesired(d decide.Desired) (is bool) {
-	touched := c.world.Decide(d.Kind, d.Key, d.Decision)
-	c.notifyTouched(touched)
+	c.changed = c.changed[:0]
+	c.world.Decide(d.Kind, d.Key, d.Decision)
 	t := target{d.Kind, d.Key}
-	if is = len(touched) > 0; is {
+	if is = len(c.changed) > 0; is {
 		c.outbox.noteDecided(t)
 	}
 	n := c.news[t]

@@ -40,17 +40,17 @@ func newBig(ctx context.Context, of size) *big {
 	x := &big{New(config, nowhere{}, nowhere{}, NewMetrics(), slog.New(slog.DiscardHandler)), time.Unix(100_000, 0)}
 	x.beginTerm(ctx)
 	for i := 1; i <= of.nodes; i++ {
-		x.applyChange(func(w *world.World) []world.Touch { return w.SetNode(bigNode(i, of.egressNodes)) })
+		x.applyChange(func(w *world.World) { w.SetNode(bigNode(i, of.egressNodes)) })
 	}
 	reports := map[string]*world.Holding{}
 	for i := range of.egressIPs {
 		x.fill(i, of, reports)
 	}
 	for _, h := range reports {
-		x.applyChange(func(w *world.World) []world.Touch { return w.SetHolding(h) })
+		x.applyChange(func(w *world.World) { w.SetHolding(h) })
 	}
 	for range 3 { // allocations; records; what follows from them
-		x.round(func(*world.World) []world.Touch { return nil })
+		x.round(func(*world.World) {})
 		x.show()
 	}
 	return x
@@ -84,7 +84,10 @@ func bigPod(i int) *world.Pod {
 func (x *big) fill(i int, of size, reports map[string]*world.Holding) {
 	e := bigEgressIP(i, of.egressNodes)
 	ns := &world.Namespace{Name: fmt.Sprint("ns", i), Labels: map[string]string{"team": fmt.Sprint(i)}}
-	x.applyChange(func(w *world.World) []world.Touch { return append(w.SetNamespace(ns), w.SetEgressIP(e)...) })
+	x.applyChange(func(w *world.World) {
+		w.SetNamespace(ns)
+		w.SetEgressIP(e)
+	})
 	report := func(node string) *world.Holding {
 		if reports[node] == nil {
 			reports[node] = &world.Holding{Node: node, BootID: "boot", Holds: map[string][]netip.Addr{},
@@ -95,7 +98,7 @@ func (x *big) fill(i int, of size, reports map[string]*world.Holding) {
 	report(e.Items[0].Node).Holds[e.Name] = e.IPs
 	for j := range 10 {
 		p := bigPod(10*i + j)
-		x.applyChange(func(w *world.World) []world.Touch { return w.SetPod(p) })
+		x.applyChange(func(w *world.World) { w.SetPod(p) })
 		report(p.Node).Steers[e.Name] = e.Items
 	}
 }
@@ -114,12 +117,12 @@ func (x *big) show() {
 	}
 	for _, name := range x.world.Nodes() {
 		if _, n := world.Undone[world.Node](x.world, world.KindNode, name); n != nil {
-			x.applyChange(func(w *world.World) []world.Touch { return w.SetNode(n) })
+			x.applyChange(func(w *world.World) { w.SetNode(n) })
 		}
 	}
 	for _, name := range x.world.EgressIPs() {
 		if _, e := world.Undone[world.EgressIP](x.world, world.KindEgressIP, name); e != nil {
-			x.applyChange(func(w *world.World) []world.Touch { return w.SetEgressIP(e) })
+			x.applyChange(func(w *world.World) { w.SetEgressIP(e) })
 		}
 	}
 	x.told = nil
@@ -130,36 +133,35 @@ func (x *big) show() {
 type bigChange struct {
 	name        string
 	allocations uint64
-	make        func(w *world.World, lap int) []world.Touch
+	make        func(w *world.World, lap int)
 }
 
 func bigChanges() []bigChange {
 	return []bigChange{
-		{"nothing", 40, func(*world.World, int) []world.Touch { return nil }},
-		{"one EgressIP", 750, func(w *world.World, lap int) []world.Touch {
+		{"nothing", 40, func(*world.World, int) {}},
+		{"one EgressIP", 750, func(w *world.World, lap int) {
 			e := *w.ShownEgressIP("e500")
 			e.Generation++
 			e.IPs = []netip.Addr{compiletest.V4(172, 18, 200, lap%2)}
-			return w.SetEgressIP(&e)
+			w.SetEgressIP(&e)
 		}},
-		{"one pod", 100, func(w *world.World, lap int) []world.Touch {
+		{"one pod", 100, func(w *world.World, lap int) {
 			p := bigPod(5000)
 			p.Name, p.Node, p.IPs = "new", "n1", []netip.Addr{compiletest.V4(10, 0, 1, 100+lap%100)}
-			return w.SetPod(p)
+			w.SetPod(p)
 		}},
-		{"a probe of a node", 3500, func(w *world.World, lap int) []world.Touch {
-			return w.SetUnreachable("n3", []world.Unreachability{world.AgentAway, ""}[lap%2])
+		{"a probe of a node", 3500, func(w *world.World, lap int) {
+			w.SetUnreachable("n3", []world.Unreachability{world.AgentAway, ""}[lap%2])
 		}},
-		{"a probe of an egress node", 3600, func(w *world.World, lap int) []world.Touch {
-			return w.SetUnreachable("n5", []world.Unreachability{world.NodeUnreachable, ""}[lap%2])
+		{"a probe of an egress node", 3600, func(w *world.World, lap int) {
+			w.SetUnreachable("n5", []world.Unreachability{world.NodeUnreachable, ""}[lap%2])
 		}},
-		{"a tenant's Services", 95, func(w *world.World, lap int) (touched []world.Touch) {
+		{"a tenant's Services", 95, func(w *world.World, lap int) {
 			for i := range 2000 {
 				if lap == 0 || i == 0 {
-					touched = append(touched, w.SetService(bigService(i, lap))...)
+					w.SetService(bigService(i, lap))
 				}
 			}
-			return touched
 		}},
 	}
 }
@@ -173,7 +175,7 @@ func bigService(i, lap int) *world.Service {
 
 // change is one lap's.
 func (c bigChange) change(lap int) kube.Change {
-	return func(w *world.World) []world.Touch { return c.make(w, lap) }
+	return func(w *world.World) { c.make(w, lap) }
 }
 
 // BenchmarkDecision is one decision round after one change; an egress node whose probe fails hosts ten addresses.
@@ -229,12 +231,12 @@ func newcomer(ctx context.Context, others int) (live func()) {
 	x.world = c.World
 	x.beginTerm(ctx)
 	for range 3 {
-		x.round(func(*world.World) []world.Touch { return nil })
+		x.round(func(*world.World) {})
 		x.show()
 	}
 	return func() {
 		for _, happen := range c.Life() {
-			x.round(func(*world.World) []world.Touch { return happen() })
+			x.round(func(*world.World) { happen() })
 			x.show()
 		}
 	}

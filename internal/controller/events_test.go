@@ -237,7 +237,7 @@ func TestEventsOfWhatTheConditionDoesNotSay(t *testing.T) {
 		for _, network := range []v1.CIDR{"10.20.0.0/16", "10.21.0.0/16", "10.22.0.0/16"} {
 			o := &v1.EgressIPTraffic{ObjectMeta: metav1.ObjectMeta{Name: "t"},
 				Spec: v1.EgressIPTrafficSpec{DestinationNetworks: []v1.CIDR{network}}}
-			a.watch <- func(w *world.World) []world.Touch { return w.SetTraffic(kube.Traffic(o)) }
+			a.watch <- func(w *world.World) { w.SetTraffic(kube.Traffic(o)) }
 			time.Sleep(2 * time.Second)
 		}
 		if !strings.HasPrefix(a.reasons("e"), "Assigned NetworksRemoved NetworksRemoved") {

@@ -23,14 +23,14 @@ func (a *api) showEgressService(s *v1.EgressService) {
 	s.ResourceVersion = a.next()
 	a.egress[s.Namespace+"/"+s.Name] = s
 	shown := kube.EgressService(s.DeepCopy())
-	a.watch <- func(w *world.World) []world.Touch { return w.SetEgressService(shown) }
+	a.watch <- func(w *world.World) { w.SetEgressService(shown) }
 }
 
 func (a *api) deleteEgressService(key string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.egress, key)
-	a.watch <- func(w *world.World) []world.Touch { return w.DelEgressService(key) }
+	a.watch <- func(w *world.World) { w.DelEgressService(key) }
 }
 
 // putBalanced has a Service with endpoints.
@@ -40,7 +40,7 @@ func (a *api) putBalanced(s *corev1.Service, slices ...*discoveryv1.EndpointSlic
 	s.ResourceVersion = a.next()
 	a.services[s.Namespace+"/"+s.Name] = s
 	shown := kube.Service(s.DeepCopy(), slices)
-	a.watch <- func(w *world.World) []world.Touch { return w.SetService(shown) }
+	a.watch <- func(w *world.World) { w.SetService(shown) }
 }
 
 func (a *api) patchEgressService(p kube.Patch) (string, error) {

@@ -63,7 +63,7 @@ func (a *api) run(ctx context.Context) {
 	first := len(a.watch)
 	for i := 0; ; i++ {
 		if i == first {
-			a.changes <- func(*world.World) []world.Touch { a.synced.Store(true); return nil }
+			a.changes <- func(*world.World) { a.synced.Store(true) }
 		}
 		select {
 		case <-ctx.Done():
@@ -109,14 +109,14 @@ func (a *api) showNode(n *corev1.Node) {
 	n.ResourceVersion = a.next()
 	a.nodes[n.Name] = n
 	shown := kube.Node(n.DeepCopy())
-	a.watch <- func(w *world.World) []world.Touch { return w.SetNode(shown) }
+	a.watch <- func(w *world.World) { w.SetNode(shown) }
 }
 
 func (a *api) deleteNode(name string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.nodes, name)
-	a.watch <- func(w *world.World) []world.Touch { return w.DelNode(name) }
+	a.watch <- func(w *world.World) { w.DelNode(name) }
 }
 
 func (a *api) putEgressIP(e *v1.EgressIP) {
@@ -134,14 +134,14 @@ func (a *api) showEgressIP(e *v1.EgressIP) {
 	e.ResourceVersion = a.next()
 	a.eips[e.Name] = e
 	shown := kube.EgressIP(e.DeepCopy())
-	a.watch <- func(w *world.World) []world.Touch { return w.SetEgressIP(shown) }
+	a.watch <- func(w *world.World) { w.SetEgressIP(shown) }
 }
 
 func (a *api) deleteEgressIP(name string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.eips, name)
-	a.watch <- func(w *world.World) []world.Touch { return w.DelEgressIP(name) }
+	a.watch <- func(w *world.World) { w.DelEgressIP(name) }
 }
 
 func (a *api) hold(node string, holds map[string][]string) {
@@ -151,14 +151,14 @@ func (a *api) hold(node string, holds map[string][]string) {
 			h.Holds[name] = append(h.Holds[name], netip.MustParseAddr(ip))
 		}
 	}
-	a.watch <- func(w *world.World) []world.Touch { return w.SetHolding(h) }
+	a.watch <- func(w *world.World) { w.SetHolding(h) }
 }
 
 // fault has a node report that one of its networks can host nothing.
 func (a *api) fault(node, network, why string) {
 	h := &world.Holding{Node: node, BootID: "boot",
 		Faults: map[netip.Prefix]string{netip.MustParsePrefix(network): why}}
-	a.watch <- func(w *world.World) []world.Touch { return w.SetHolding(h) }
+	a.watch <- func(w *world.World) { w.SetHolding(h) }
 }
 
 // begin is the start of every write: it may fail, and it must be of the latest version.
@@ -264,7 +264,7 @@ func (a *api) showService(s *corev1.Service) {
 	s.ResourceVersion = a.next()
 	a.services[s.Namespace+"/"+s.Name] = s
 	shown := kube.Service(s.DeepCopy(), nil)
-	a.watch <- func(w *world.World) []world.Touch { return w.SetService(shown) }
+	a.watch <- func(w *world.World) { w.SetService(shown) }
 }
 
 func (a *api) applyService(p kube.Patch) (string, error) {

@@ -15,9 +15,9 @@ import (
 func newGrown(t testing.TB, nodes int) *big {
 	x := newBig(t.Context(), size{nodes, 10, 50})
 	for i := range 10 * nodes {
-		x.applyChange(func(w *world.World) []world.Touch { return w.SetPod(furtherPod(i, nodes)) })
+		x.applyChange(func(w *world.World) { w.SetPod(furtherPod(i, nodes)) })
 	}
-	x.round(func(*world.World) []world.Touch { return nil })
+	x.round(func(*world.World) {})
 	x.show()
 	return x
 }
@@ -33,49 +33,50 @@ func furtherPod(i, nodes int) *world.Pod {
 // localChanges are those that concern one node or one object, however large the cluster is. They have no budgets.
 func localChanges() []bigChange {
 	return []bigChange{
-		{"a node's label", 0, func(w *world.World, lap int) []world.Touch {
+		{"a node's label", 0, func(w *world.World, lap int) {
 			n := *w.Said("n7")
 			n.Labels = map[string]string{"lap": fmt.Sprint(lap)}
-			return w.SetNode(&n)
+			w.SetNode(&n)
 		}},
-		{"a node's heartbeat", 0, func(w *world.World, _ int) []world.Touch {
+		{"a node's heartbeat", 0, func(w *world.World, _ int) {
 			n := *w.Said("n7")
 			n.Labels = maps.Clone(n.Labels)
-			return w.SetNode(&n)
+			w.SetNode(&n)
 		}},
-		{"an agent that dies", 0, func(w *world.World, lap int) []world.Touch {
-			return w.SetUnreachable("n7", []world.Unreachability{world.AgentAway, ""}[lap%2])
+		{"an agent that dies", 0, func(w *world.World, lap int) {
+			w.SetUnreachable("n7", []world.Unreachability{world.AgentAway, ""}[lap%2])
 		}},
-		{"a node's boot", 0, func(w *world.World, lap int) []world.Touch {
+		{"a node's boot", 0, func(w *world.World, lap int) {
 			n := *w.Said("n7")
 			n.BootID = fmt.Sprint("boot", lap)
-			return w.SetNode(&n)
+			w.SetNode(&n)
 		}},
-		{"a node that comes or goes", 0, func(w *world.World, lap int) []world.Touch {
+		{"a node that comes or goes", 0, func(w *world.World, lap int) {
 			if lap%2 == 1 {
-				return w.DelNode("new")
+				w.DelNode("new")
+				return
 			}
 			n := bigNode(3000, 0)
 			n.Name, n.ID, n.Subnets, n.ChassisID = "new", 0, nil, "new"
-			return w.SetNode(n)
+			w.SetNode(n)
 		}},
-		{"a pod that starts", 0, func(w *world.World, lap int) []world.Touch {
+		{"a pod that starts", 0, func(w *world.World, lap int) {
 			p := furtherPod(0, 500)
 			p.Name, p.IPs = fmt.Sprint("new", lap), []netip.Addr{compiletest.V4(10, 0, 1, 200+lap%40)}
-			return w.SetPod(p)
+			w.SetPod(p)
 		}},
-		{"a selected pod that starts", 0, func(w *world.World, lap int) []world.Touch {
+		{"a selected pod that starts", 0, func(w *world.World, lap int) {
 			p := bigPod(3)
 			p.Name, p.UID = fmt.Sprint("new", lap), fmt.Sprint("new", lap)
 			p.IPs = []netip.Addr{compiletest.V4(10, 0, 4, 200+lap%40)}
-			return w.SetPod(p)
+			w.SetPod(p)
 		}},
-		{"a new EgressIP", 0, func(w *world.World, lap int) []world.Touch {
+		{"a new EgressIP", 0, func(w *world.World, lap int) {
 			e := compiletest.EgressIP(900+lap, "", compiletest.V4(172, 18, 190, lap))
 			e.Namespaces = bigEgressIP(900, 10).Namespaces
-			return w.SetEgressIP(e)
+			w.SetEgressIP(e)
 		}},
-		{"a holder's report", 0, func(w *world.World, lap int) []world.Touch {
+		{"a holder's report", 0, func(w *world.World, lap int) {
 			h := *w.Holding("n5")
 			h.Holds = maps.Clone(h.Holds)
 			if lap%2 == 0 {
@@ -83,7 +84,7 @@ func localChanges() []bigChange {
 			} else {
 				h.Holds["e10"] = w.EgressIP("e10").IPs
 			}
-			return w.SetHolding(&h)
+			w.SetHolding(&h)
 		}},
 	}
 }

@@ -24,8 +24,8 @@ type moving struct{ *api }
 func newMoving(t *testing.T) moving {
 	a, _, _, _ := oneAssigned(t, time.Millisecond, "n1", "n2")
 	m := moving{a}
-	a.watch <- func(w *world.World) []world.Touch {
-		return w.SetNamespace(&world.Namespace{Name: "shop"})
+	a.watch <- func(w *world.World) {
+		w.SetNamespace(&world.Namespace{Name: "shop"})
 	}
 	for i := range followers {
 		name := fmt.Sprint("f", i)
@@ -34,7 +34,7 @@ func newMoving(t *testing.T) moving {
 		a.putNode(n)
 		p := &world.Pod{Namespace: "shop", Name: name, UID: name, Node: name, Running: true, Confirmed: true,
 			IPs: []netip.Addr{netip.AddrFrom4([4]byte{10, 244, byte(i + 2), 9})}}
-		a.watch <- func(w *world.World) []world.Touch { return w.SetPod(p) }
+		a.watch <- func(w *world.World) { w.SetPod(p) }
 	}
 	a.hold("n1", map[string][]string{"e": {moves}})
 	for i := range followers {
@@ -49,7 +49,7 @@ func newMoving(t *testing.T) moving {
 func (m moving) steers(i int, to string) {
 	h := &world.Holding{Node: fmt.Sprint("f", i), BootID: "boot", Holds: map[string][]netip.Addr{},
 		Steers: map[string][]world.Assignment{"e": {{Node: to, IP: netip.MustParseAddr(moves)}}}}
-	m.watch <- func(w *world.World) []world.Touch { return w.SetHolding(h) }
+	m.watch <- func(w *world.World) { w.SetHolding(h) }
 }
 
 // begins has the address move to n2, which holds it at once.

@@ -16,9 +16,9 @@ func TestOverlapIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAPI(time.Millisecond)
 		a.putNode(aNode("n1", 2))
-		a.watch <- func(w *world.World) []world.Touch {
-			return append(w.SetNamespace(&world.Namespace{Name: "ns", Labels: labels.Set{}}),
-				w.SetPod(&world.Pod{Namespace: "ns", Name: "a"})...)
+		a.watch <- func(w *world.World) {
+			w.SetNamespace(&world.Namespace{Name: "ns", Labels: labels.Set{}})
+			w.SetPod(&world.Pod{Namespace: "ns", Name: "a"})
 		}
 		a.putEgressIP(anEgressIP("old", 2, "172.18.0.33"))
 		a.putEgressIP(anEgressIP("young", 1, "172.18.0.34"))

@@ -59,8 +59,9 @@ func (c *Controller) takeReachability(change probe.Change) {
 	if c.reach.probed[change.Node] = change.Why; change.Why == "" {
 		delete(c.reach.probed, change.Node)
 	}
-	c.applyChange(kube.Change(func(w *world.World) []world.Touch {
-		return append(c.setUnreachable(w, change.Node), w.SetNotAnswering(change.Node, change.NotAnswering)...)
+	c.applyChange(kube.Change(func(w *world.World) {
+		c.setUnreachable(w, change.Node)
+		w.SetNotAnswering(change.Node, change.NotAnswering)
 	}))
 }
 
@@ -86,7 +87,7 @@ func (c *Controller) doubtNewTargets(all []probe.Target) {
 	}
 	for _, t := range all {
 		if !slices.ContainsFunc(c.followed, func(old probe.Target) bool { return sameTarget(old, t) }) {
-			c.applyChange(kube.Change(func(w *world.World) []world.Touch { return w.SetNotAnswering(t.Node, true) }))
+			c.applyChange(kube.Change(func(w *world.World) { w.SetNotAnswering(t.Node, true) }))
 		}
 	}
 }

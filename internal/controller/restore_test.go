@@ -23,9 +23,9 @@ func (a *api) restore(e *v1.EgressIP, version int) {
 	e.ResourceVersion = a.next()
 	a.eips[e.Name] = e
 	shown := kube.EgressIP(e.DeepCopy())
-	a.watch <- func(w *world.World) []world.Touch {
+	a.watch <- func(w *world.World) {
 		a.back.Add(1)
-		return w.SetEgressIP(shown)
+		w.SetEgressIP(shown)
 	}
 }
 

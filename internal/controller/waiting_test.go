@@ -57,7 +57,7 @@ func TestWaitingHasItInTheEnd(t *testing.T) {
 			a.mu.Lock()
 			defer a.mu.Unlock()
 			delete(a.services, "shop/web")
-			a.watch <- func(w *world.World) []world.Touch { return w.DelService("shop/web") }
+			a.watch <- func(w *world.World) { w.DelService("shop/web") }
 		},
 		"address taken from the Service": func(a waiting) {
 			s, slice := aBalancer()

@@ -15,11 +15,11 @@ import (
 // Decider decides about objects of one kind or several. Its memory is of one term: the next leader's decider begins
 // with the objects' statuses.
 type Decider interface {
-	// Touched tells of all that changes in the world, by the API and by decisions, in order.
-	Touched([]world.Touch)
+	// NoteChanged takes in what changes in the world, by the API and by decisions (world.World.FollowChanges).
+	NoteChanged(world.Entry)
 	// Seen reports a new version of an object that has a decision. It returns when to decide though nothing else
 	// changes; zero: not.
-	Seen(v View, object world.Touch) (again time.Time)
+	Seen(v View, object world.Entry) (again time.Time)
 	// Decide returns the desired state of objects, in the order in which they must be written. Earlier decisions stand:
 	// it need not repeat them. It changes nothing in the world. It returns when to decide though nothing changes; zero:
 	// not.
@@ -58,11 +58,11 @@ type Event struct {
 // IgnoresChanges is the part of a decider that does nothing when the world changes.
 type IgnoresChanges struct{}
 
-// Touched does nothing.
-func (IgnoresChanges) Touched([]world.Touch) {}
+// NoteChanged does nothing.
+func (IgnoresChanges) NoteChanged(world.Entry) {}
 
 // Seen does nothing.
-func (IgnoresChanges) Seen(View, world.Touch) time.Time { return time.Time{} }
+func (IgnoresChanges) Seen(View, world.Entry) time.Time { return time.Time{} }
 
 // Earlier returns the first of two times; a zero time does not count.
 func Earlier(a, b time.Time) time.Time {

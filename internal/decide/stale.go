@@ -21,8 +21,8 @@ func NewStale() Stale {
 	return Stale{Objects: map[string]struct{}{}, Readers: world.NewReaders[string](), timed: map[string]time.Time{}}
 }
 
-// Touch notes who has read what has changed.
-func (s *Stale) Touch(t world.Touch) { maps.Copy(s.Objects, s.Readers.Of(t)) }
+// NoteChanged notes the objects whose decisions read what changes.
+func (s *Stale) NoteChanged(e world.Entry) { maps.Copy(s.Objects, s.Readers.Of(e)) }
 
 // Take adds the objects whose dependencies changed. It is no news any more then.
 func (s *Stale) Take(news map[string]struct{}) {

@@ -21,50 +21,52 @@ func newJoin() *join {
 		of: map[string]string{}}
 }
 
-func (j *join) setService(w *world.World, p *servicePart) []world.Touch {
+func (j *join) setService(w *world.World, p *servicePart) {
 	key := p.Key()
 	j.services[key] = p
-	return j.updateService(w, key)
+	j.updateService(w, key)
 }
 
-func (j *join) delService(w *world.World, key string) []world.Touch {
+func (j *join) delService(w *world.World, key string) {
 	delete(j.services, key)
-	return j.updateService(w, key)
+	j.updateService(w, key)
 }
 
-func (j *join) setSlice(w *world.World, p *slicePart) []world.Touch {
+func (j *join) setSlice(w *world.World, p *slicePart) {
 	key := p.key
-	var touched []world.Touch
+
 	if old, had := j.of[key]; had && old != p.service {
-		touched = j.delSlice(w, key)
+		j.delSlice(w, key)
 	}
 	if j.slices[p.service] == nil {
 		j.slices[p.service] = map[string]*slicePart{}
 	}
 	j.slices[p.service][key], j.of[key] = p, p.service
-	return append(touched, j.updateService(w, p.service)...)
+	j.updateService(w, p.service)
 }
 
-func (j *join) delSlice(w *world.World, key string) []world.Touch {
+func (j *join) delSlice(w *world.World, key string) {
 	service := j.of[key]
 	delete(j.of, key)
 	if delete(j.slices[service], key); len(j.slices[service]) == 0 {
 		delete(j.slices, service)
 	}
-	return j.updateService(w, service)
+	j.updateService(w, service)
 }
 
 // updateService brings one Service of the world up to date.
-func (j *join) updateService(w *world.World, key string) []world.Touch {
+func (j *join) updateService(w *world.World, key string) {
 	p := j.services[key]
 	if p == nil {
-		return w.DelService(key)
+		w.DelService(key)
+		return
 	}
 	parts := slices.SortedFunc(maps.Values(j.slices[key]),
 		func(a, b *slicePart) int { return cmp.Compare(a.name, b.name) })
 	s := joinSlices(p, parts)
 	if s == nil {
-		return w.DelService(key)
+		w.DelService(key)
+		return
 	}
-	return w.SetService(s)
+	w.SetService(s)
 }

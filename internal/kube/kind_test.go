@@ -53,8 +53,8 @@ func lamps() kube.Kind {
 	return kube.Resource[*Lamp, lamp]{
 		Plural: "lamps", Example: &Lamp{},
 		Convert: func(o *Lamp) *lamp { return &lamp{o.Name, string(o.UID), o.ResourceVersion, o.Wanted, o.Lit} },
-		Set:     func(w *world.World, l *lamp) []world.Touch { return world.Set(w, kindLamp, l) },
-		Del:     func(w *world.World, key string) []world.Touch { return world.Del[lamp](w, kindLamp, key) },
+		Set:     func(w *world.World, l *lamp) { world.Set(w, kindLamp, l) },
+		Del:     func(w *world.World, key string) { world.Del[lamp](w, kindLamp, key) },
 		Written: kube.Written{Kind: kindLamp, APIVersion: "toys/v1", Object: "Lamp",
 			Write: kube.Writing(kindLamp, func(shown, should *lamp) *kube.Write {
 				return &kube.Write{Version: shown.version, Patch: func(time.Time) kube.Patch {
@@ -80,25 +80,28 @@ func TestAKindIsRegisteredOnce(t *testing.T) {
 	w := world.New("", &world.Config{})
 	keepLamps(w)
 	source := kube.NewSource(nil, slog.New(slog.DiscardHandler), lamps())
-	show := func(version, lit string) []world.Touch {
+	var changed []world.Entry
+	w.FollowChanges(func(e world.Entry) { changed = append(changed, e) })
+	show := func(version, lit string) {
 		t.Helper()
+		changed = nil
 		o := &Lamp{Wanted: "on", Lit: lit}
 		o.Name, o.UID, o.ResourceVersion = "hall", "u", version
 		if err := source.Observe(o); err != nil {
 			t.Fatal(err)
 		}
-		return (<-source.Changes())(w)
+		(<-source.Changes())(w)
 	}
-	hall := world.Touch{Kind: kindLamp, Key: "hall"}
+	hall := world.Entry{Kind: kindLamp, Key: "hall"}
 	if o := w.Object(kindLamp, "hall"); o.String() != "Lamp/hall" {
 		t.Errorf("its rows are owned by %s", o)
 	}
-	if have := show("5", "off"); !slices.Contains(have, hall) || !w.Has(kindLamp, "hall") {
-		t.Errorf("touched %v", have)
+	if show("5", "off"); !slices.Contains(changed, hall) || !w.Has(kindLamp, "hall") {
+		t.Errorf("changed %v", changed)
 	}
 	decideAll(w, lighter{})
-	var read []world.Touch
-	v := w.Recording(func(r world.Touch) { read = append(read, r) })
+	var read []world.Entry
+	v := w.Recording(func(r world.Entry) { read = append(read, r) })
 	if l := world.Get[lamp](v, kindLamp, "hall"); l.lit != "on" || !slices.Contains(read, hall) {
 		t.Errorf("decided: %+v; read %v", l, read)
 	}
@@ -107,11 +110,12 @@ func TestAKindIsRegisteredOnce(t *testing.T) {
 	if write == nil || write.Version != "5" || string(write.Patch(time.Time{}).Body) != "on" {
 		t.Fatalf("to be written: %+v", write)
 	}
-	if touched := show("6", "on"); len(touched) > 0 || len(w.ShownAnew()) != 1 || pending() != nil {
-		t.Errorf("the API shows what was decided: touched %v", touched)
+	show("6", "on")
+	if len(changed) > 0 || len(slices.Collect(w.ShownAnew())) != 1 || pending() != nil {
+		t.Errorf("the API shows what was decided: changed %v", changed)
 	}
-	if touched := show("7", "off"); len(touched) > 0 || pending() == nil {
-		t.Errorf("somebody else writes it: touched %v", touched)
+	if show("7", "off"); len(changed) > 0 || pending() == nil {
+		t.Errorf("somebody else writes it: changed %v", changed)
 	}
 	if w.Undecide(); world.Get[lamp](v, kindLamp, "hall").lit != "off" {
 		t.Error("nothing is decided any more")

@@ -29,8 +29,8 @@ type Resource[O runtime.Object, T any] struct {
 	// Convert makes of an object what the world has of it.
 	Convert func(O) *T
 	// Set and Del bring it into the world, and take it away.
-	Set func(*world.World, *T) []world.Touch
-	Del func(w *world.World, key string) []world.Touch
+	Set func(*world.World, *T)
+	Del func(w *world.World, key string)
 	// Written is of the kinds that the controller writes.
 	Written Written
 	// Claims says that objects of the kind decide which objects have claims to a pod's packets (Source.Seen).
@@ -42,7 +42,7 @@ type Resource[O runtime.Object, T any] struct {
 	// intern makes equal strings the same, of kinds with many objects.
 	intern func(*T, *interner)
 	// join replaces Set and Del for kinds of which several objects make one object of the world.
-	join func(*join) (set func(*world.World, *T) []world.Touch, del func(*world.World, string) []world.Touch)
+	join func(*join) (set func(*world.World, *T), del func(*world.World, string))
 }
 
 // Written is how objects of a kind are written.
@@ -131,12 +131,12 @@ func (r Resource[O, T]) convertAndRemove(s *Source) (convert func(obj any) Chang
 		if r.intern != nil {
 			s.withInterner(func(i *interner) { r.intern(t, i) })
 		}
-		return func(w *world.World) []world.Touch { return set(w, t) }
+		return func(w *world.World) { set(w, t) }
 	}, removeChange(del)
 }
 
-func removeChange(del func(w *world.World, key string) []world.Touch) func(string) Change {
-	return func(key string) Change { return func(w *world.World) []world.Touch { return del(w, key) } }
+func removeChange(del func(w *world.World, key string)) func(string) Change {
+	return func(key string) Change { return func(w *world.World) { del(w, key) } }
 }
 
 // Writing is Written.Write of a kind that has a write for an object as the API shows it that should be another.

@@ -119,7 +119,7 @@ func Services() Kind {
 		Plural: "services", Claims: true, Client: ofCore, Example: &corev1.Service{}, Convert: servicePartOf,
 		Written: Written{Kind: world.KindService, APIVersion: "v1", Object: "Service",
 			Write: Writing(world.KindService, writeService)},
-		join: func(j *join) (func(*world.World, *servicePart) []world.Touch, func(*world.World, string) []world.Touch) {
+		join: func(j *join) (func(*world.World, *servicePart), func(*world.World, string)) {
 			return j.setService, j.delService
 		},
 	}
@@ -131,7 +131,7 @@ func EndpointSlices() Kind {
 		Plural: "endpointslices", Claims: true, Client: func(c *Clients) rest.Interface { return c.Discovery },
 		Example: &discoveryv1.EndpointSlice{}, Selector: "!" + labelHeadless, Convert: slicePartOf,
 		intern: func(p *slicePart, i *interner) { p.internStrings(i.internString) },
-		join: func(j *join) (func(*world.World, *slicePart) []world.Touch, func(*world.World, string) []world.Touch) {
+		join: func(j *join) (func(*world.World, *slicePart), func(*world.World, string)) {
 			return j.setSlice, j.delSlice
 		},
 	}

@@ -28,7 +28,7 @@ func namespaces() (w *world.World, table *table, told *[]string) {
 	table = newTable(w, func() {})
 	table.convert = func(obj any) Change {
 		n := Namespace(obj.(*corev1.Namespace))
-		return func(w *world.World) []world.Touch { return w.SetNamespace(n) }
+		return func(w *world.World) { w.SetNamespace(n) }
 	}
 	table.remove = removeChange((*world.World).DelNamespace)
 	table.back = func(seen, list string) { *told = append(*told, seen+">"+list) }

@@ -26,14 +26,14 @@ func TestSlicesAreFollowed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newSliced(t)
 		memo := compile.NewMemo(all.Features())
-		var touched []world.Touch
+
 		for range rapid.IntRange(1, 15).Draw(t, "steps") {
-			touched = append(touched, s.step(t)...)
+			s.step(t)
 			if rapid.IntRange(0, 3).Draw(t, "more before an update") == 0 {
 				continue
 			}
-			memo.Update(s.w, touched)
-			touched = nil
+			memo.Update(s.w)
+
 			if d := cmp.Diff(s.fromNothing().Lines(), memo.State.Lines()); d != "" {
 				t.Fatalf("the memo differs from what follows from the objects (-objects +memo):\n%s", d)
 			}
@@ -89,48 +89,57 @@ func lotsOfPods(selects string) *corev1.Service {
 	return o
 }
 
-func (s *sliced) step(t *rapid.T) []world.Touch {
+func (s *sliced) step(t *rapid.T) {
 	i := rapid.IntRange(0, manyPods-1).Draw(t, "pod")
 	switch rapid.IntRange(0, 11).Draw(t, "what") {
 	case 0, 1, 2, 3:
-		return s.setSlice(t, rapid.IntRange(0, manySlices-1).Draw(t, "slice"))
+		s.setSlice(t, rapid.IntRange(0, manySlices-1).Draw(t, "slice"))
+		return
 	case 4:
-		return s.delSlice(fmt.Sprint("s0-", rapid.IntRange(0, manySlices-1).Draw(t, "slice")))
+		s.delSlice(fmt.Sprint("s0-", rapid.IntRange(0, manySlices-1).Draw(t, "slice")))
+		return
 	case 5, 6:
-		return s.setPod(podNumber(i, rapid.Bool().Draw(t, "labelled")))
+		s.setPod(podNumber(i, rapid.Bool().Draw(t, "labelled")))
+		return
 	case 7:
 		p := podNumber(i, false)
 		delete(s.pods, p.Key())
-		return append(s.w.DelPod(p.Key()), s.w.DelAttachment(p.Key(), compiletest.Attachment(p).HostIface)...)
+		s.w.DelPod(p.Key())
+		s.w.DelAttachment(p.Key(), compiletest.Attachment(p).HostIface)
+		return
 	case 8:
-		return s.setService(lotsOfPods(rapid.SampledFrom([]string{"app", "other", ""}).Draw(t, "selects")))
+		s.setService(lotsOfPods(rapid.SampledFrom([]string{"app", "other", ""}).Draw(t, "selects")))
+		return
 	case 9:
 		if s.service = nil; rapid.Bool().Draw(t, "the EgressService goes") {
 			s.egress = nil
-			return append(s.join.delService(s.w, "ns0/s0"), s.w.DelEgressService("ns0/s0")...)
+			s.join.delService(s.w, "ns0/s0")
+			s.w.DelEgressService("ns0/s0")
+			return
 		}
-		return s.join.delService(s.w, "ns0/s0")
+		s.join.delService(s.w, "ns0/s0")
+		return
 	case 10:
-		return s.moveEndpoint(t)
+		s.moveEndpoint(t)
+		return
 	}
-	return s.setEgress(t)
+	s.setEgress(t)
 }
 
-func (s *sliced) setPod(p *world.Pod) []world.Touch {
+func (s *sliced) setPod(p *world.Pod) {
 	s.pods[p.Key()] = p
-	touched := s.w.SetPod(p)
+	s.w.SetPod(p)
 	if p.Node == s.self {
-		touched = append(touched, s.w.SetAttachment(compiletest.Attachment(p))...)
+		s.w.SetAttachment(compiletest.Attachment(p))
 	}
-	return touched
 }
 
-func (s *sliced) setService(o *corev1.Service) []world.Touch {
+func (s *sliced) setService(o *corev1.Service) {
 	s.service = o
-	return s.join.setService(s.w, servicePartOf(o))
+	s.join.setService(s.w, servicePartOf(o))
 }
 
-func (s *sliced) setEgress(t *rapid.T) []world.Touch {
+func (s *sliced) setEgress(t *rapid.T) {
 	e := compiletest.EgressService(0)
 	if e.Host = rapid.SampledFrom([]string{"n1", "n2", world.HostAll}).Draw(t, "host"); e.Host == world.HostAll {
 		e.SourceIPBy = world.SourceNetwork
@@ -141,11 +150,11 @@ func (s *sliced) setEgress(t *rapid.T) []world.Touch {
 		}
 	}
 	s.egress = e
-	return s.w.SetEgressService(e)
+	s.w.SetEgressService(e)
 }
 
 // setSlice gives one of the slices some of the pods, in one family.
-func (s *sliced) setSlice(t *rapid.T, i int) []world.Touch {
+func (s *sliced) setSlice(t *rapid.T, i int) {
 	numbers := rapid.SliceOfNDistinct(rapid.IntRange(0, manyPods-1), 0, 8, rapid.ID).Draw(t, "endpoints")
 	var endpoints []discoveryv1.Endpoint
 	for _, n := range numbers {
@@ -159,7 +168,7 @@ func (s *sliced) setSlice(t *rapid.T, i int) []world.Touch {
 		}
 		endpoints = append(endpoints, e)
 	}
-	return s.put(sliceOf(i, endpoints))
+	s.put(sliceOf(i, endpoints))
 }
 
 func sliceOf(i int, endpoints []discoveryv1.Endpoint) *discoveryv1.EndpointSlice {
@@ -168,22 +177,22 @@ func sliceOf(i int, endpoints []discoveryv1.Endpoint) *discoveryv1.EndpointSlice
 	return o
 }
 
-func (s *sliced) put(o *discoveryv1.EndpointSlice) []world.Touch {
+func (s *sliced) put(o *discoveryv1.EndpointSlice) {
 	s.slices[o.Name] = o
-	return s.join.setSlice(s.w, slicePartOf(o))
+	s.join.setSlice(s.w, slicePartOf(o))
 }
 
-func (s *sliced) delSlice(name string) []world.Touch {
+func (s *sliced) delSlice(name string) {
 	delete(s.slices, name)
-	return s.join.delSlice(s.w, "ns0/"+name)
+	s.join.delSlice(s.w, "ns0/"+name)
 }
 
 // moveEndpoint takes an endpoint from one slice to another of its family, which is told first or last.
-func (s *sliced) moveEndpoint(t *rapid.T) (touched []world.Touch) {
+func (s *sliced) moveEndpoint(t *rapid.T) {
 	i := rapid.IntRange(0, manySlices-3).Draw(t, "from")
 	from := s.slices[fmt.Sprint("s0-", i)]
 	if from == nil || len(from.Endpoints) == 0 {
-		return nil
+		return
 	}
 	to := sliceOf(i+2, from.Endpoints[:1])
 	if there := s.slices[to.Name]; there != nil {
@@ -191,9 +200,12 @@ func (s *sliced) moveEndpoint(t *rapid.T) (touched []world.Touch) {
 	}
 	less := sliceOf(i, from.Endpoints[1:])
 	if rapid.Bool().Draw(t, "in both for a while") {
-		return append(s.put(to), s.put(less)...)
+		s.put(to)
+		s.put(less)
+		return
 	}
-	return append(s.put(less), s.put(to)...)
+	s.put(less)
+	s.put(to)
 }
 
 // fromNothing is the plan of a world that is made of the objects as they are now.

@@ -113,9 +113,8 @@ func (s *Source) Overwritten(k Kind, key, version string) bool {
 // Applied returns when the world has all that was observed, or brought by a watch, before the call.
 func (s *Source) Applied(ctx context.Context) error {
 	applied := make(chan struct{})
-	s.sendChange(func(*world.World) []world.Touch {
+	s.sendChange(func(*world.World) {
 		close(applied)
-		return nil
 	})
 	select {
 	case <-applied:

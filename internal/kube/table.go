@@ -15,9 +15,9 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// Change brings one thing of the API into a world, and says what it touched. The one loop that owns the world calls it,
+// Change brings one thing of the API into a world. The one loop that owns the world calls it,
 // each change once and in order.
-type Change func(*world.World) []world.Touch
+type Change func(*world.World)
 
 // row is an object, converted already: nothing of what the API server sent is kept.
 type row struct {
@@ -259,9 +259,8 @@ func (t *table) removeAllBut(there map[string]bool, stays func(version string) b
 }
 
 func (t *table) tellBack(seen, list string) Change {
-	return func(*world.World) []world.Touch {
+	return func(*world.World) {
 		t.back(seen, list)
-		return nil
 	}
 }
 
@@ -291,15 +290,13 @@ func (t *table) oldestFirst(list []any) ([]*row, error) {
 func (t *table) combineChanges(changes []Change) Change {
 	first := !t.listed
 	t.listed = true
-	return func(w *world.World) []world.Touch {
-		var touched []world.Touch
+	return func(w *world.World) {
 		for _, c := range changes {
-			touched = append(touched, c(w)...)
+			c(w)
 		}
 		if first {
 			t.synced()
 		}
-		return touched
 	}
 }
 

@@ -40,7 +40,7 @@ func (a *Agent) adoptFormer(ctx context.Context, filter formerFilter) error {
 			continue // without an address that its port may send from, it could send from any
 		}
 		at := filter.adoptPort(p)
-		a.loop.Do(func(w *world.World) []world.Touch { return w.SetAttachment(at) })
+		a.loop.Do(func(w *world.World) { w.SetAttachment(at) })
 	}
 	return nil
 }
@@ -53,11 +53,10 @@ func (a *Agent) adoptHeld(ctx context.Context, nb *ovn.Plane) {
 		a.log.Warn("could not read which egress IPs OVN answers for", "error", err)
 		return
 	}
-	a.loop.Do(func(w *world.World) []world.Touch {
+	a.loop.Do(func(w *world.World) {
 		if h := w.Host(); h != nil {
 			a.holding.adoptRows(rows, a.config.Bridge, h.UplinkMAC)
 		}
-		return nil
 	})
 }
 
@@ -71,7 +70,7 @@ func (a *Agent) readHost(ctx context.Context, changed route.Change, do func(Chan
 	if facts := hostFacts(h, a.config, route.TableNames(a.hostRoot)); facts != nil {
 		a.addrs(facts.Addrs)
 		a.gateways.Store(&facts.Gateways)
-		do(func(w *world.World) []world.Touch { return w.SetHost(facts) })
+		do(func(w *world.World) { w.SetHost(facts) })
 		a.tellNeighbours(h)
 	}
 	if changed.Taken || !slices.Equal(h.Ours, a.ours) {

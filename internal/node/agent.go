@@ -104,16 +104,14 @@ func (a *Agent) askWatchers(w *world.World) {
 }
 
 // runMachines asks the machines.
-func (a *Agent) runMachines(w *world.World, touched []world.Touch, now time.Time) ([]world.Touch, time.Time) {
-	cleared, ask := a.clearing.stepMachine(w, touched, now)
-	held, look := a.holding.stepMachine(w, now)
-	return append(cleared, held...), earliestOf(ask, look)
+func (a *Agent) runMachines(w *world.World, now time.Time) time.Time {
+	return earliestOf(a.clearing.stepMachine(w, now), a.holding.stepMachine(w, now))
 }
 
 // beginActing has the agent act on the cluster, which is known now.
 func (a *Agent) beginActing() {
 	a.loop.Do(filterOrphans)
-	a.loop.Do(func(w *world.World) []world.Touch { return a.clearing.beginMachine(w, a.api.BootID) })
+	a.loop.Do(func(w *world.World) { a.clearing.beginMachine(w, a.api.BootID) })
 	a.loop.Synced()
 }
 
@@ -192,7 +190,7 @@ func (a *Agent) steerOwnPods(r Report) {
 	}
 	a.known = r.Holding
 	own := r.holdingOf(a.self, a.api.BootID)
-	a.loop.Do(func(w *world.World) []world.Touch { return w.SetOwn(own) })
+	a.loop.Do(func(w *world.World) { w.SetOwn(own) })
 }
 
 // tidyPods ends the paused egress of pods, and takes the addresses of those that have ended.
@@ -220,11 +218,11 @@ func (a *Agent) resumeEgress(ctx context.Context, at *world.Attachment) error {
 	}
 	free := *at
 	free.EgressPaused = false
-	return a.loop.Offer(ctx, func(w *world.World) []world.Touch {
+	return a.loop.Offer(ctx, func(w *world.World) {
 		if w.Attachment(at.Key()) != at {
-			return nil
+			return
 		}
-		return w.SetAttachment(&free)
+		w.SetAttachment(&free)
 	})
 }
 

@@ -47,7 +47,7 @@ func TestLoopWaitsForTheHolder(t *testing.T) {
 			return is
 		}
 		steers(3 * time.Second)
-		l.Do(func(w *world.World) []world.Touch { return w.SetEgressIP(e) })
+		l.Do(func(w *world.World) { w.SetEgressIP(e) })
 		if !steers(0) || !steers(900*time.Millisecond) {
 			t.Error("does not steer ahead")
 		}
@@ -55,7 +55,7 @@ func TestLoopWaitsForTheHolder(t *testing.T) {
 			t.Error("steers to a node that does not say that it holds the address")
 		}
 		holding := &world.Holding{Node: "n2", BootID: "boot-n2", Holds: map[string][]netip.Addr{"e0": e.IPs}}
-		l.Do(func(w *world.World) []world.Touch { return w.SetHolding(holding) })
+		l.Do(func(w *world.World) { w.SetHolding(holding) })
 		if !steers(0) || !steers(time.Minute) {
 			t.Error("does not steer to the holder")
 		}

@@ -113,7 +113,7 @@ func (a *Agent) Attached(ctx context.Context, p cniserver.PodPort) error {
 func (a *Agent) attachPod(ctx context.Context, at *world.Attachment) error {
 	group, both := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		return a.loop.DoAndWait(both, func(w *world.World) []world.Touch { return w.SetAttachment(at) })
+		return a.loop.DoAndWait(both, func(w *world.World) { w.SetAttachment(at) })
 	})
 	group.Go(func() error { return a.catchUp(both, at.Namespace) })
 	if err := group.Wait(); err != nil {
@@ -126,7 +126,7 @@ func (a *Agent) attachPod(ctx context.Context, at *world.Attachment) error {
 		return object, object == ref.Object{}
 	})
 	if err == nil { // the world has a holder; OVN must have it, too
-		return a.loop.DoAndWait(ctx, func(*world.World) []world.Touch { return nil })
+		return a.loop.DoAndWait(ctx, func(*world.World) {})
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -156,19 +156,19 @@ func (a *Agent) pauseEgress(ctx context.Context, at *world.Attachment, object re
 	}
 	a.postEvent(at, object.Kind+"NotReady", fmt.Sprintf("starts with traffic to outside the cluster dropped: no node is "+
 		"ready for %s %s; see `kubectl describe %s`", object.Kind, object.Key(), describe))
-	return a.loop.DoAndWait(ctx, func(w *world.World) []world.Touch { return w.SetAttachment(&paused) })
+	return a.loop.DoAndWait(ctx, func(w *world.World) { w.SetAttachment(&paused) })
 }
 
 // Detached forgets an attachment. It does not wait for the targets: a pod must be able to go while the cluster is not
 // known yet, or cannot be asked. Its address is the last to be given again.
 func (a *Agent) Detached(ctx context.Context, hostIface string) error {
-	return a.loop.Offer(ctx, func(w *world.World) []world.Touch {
+	return a.loop.Offer(ctx, func(w *world.World) {
 		for _, key := range w.Attachments() {
 			if w.Attachment(key).HostIface == hostIface {
-				return w.DelAttachment(key, hostIface)
+				w.DelAttachment(key, hostIface)
+				return
 			}
 		}
-		return nil
 	})
 }
 

@@ -129,13 +129,13 @@ func startLateAgent(t *testing.T, s *lateServer) (*Agent, *ovn.Fake) {
 	a.reads, a.applied, a.clearing.pastLists = newReads(a.api), a.source.Applied, a.source.SeenPods
 	a.reports, a.annotations = newMailbox("", Report.Equal, nil, nil, a.log), newMailbox[map[string]string]("", nil, nil,
 		nil, a.log)
-	a.loop.Do(func(w *world.World) []world.Touch {
-		touched := w.SetHost(compiletest.Host("n1"))
+	a.loop.Do(func(w *world.World) {
+		w.SetHost(compiletest.Host("n1"))
 		for i := 1; i <= 3; i++ {
-			touched = append(touched, w.SetNode(compiletest.Node(i))...)
+			w.SetNode(compiletest.Node(i))
 		}
 		holds := map[string][]netip.Addr{"e": {compiletest.V4(172, 18, 0, 50)}}
-		return append(touched, w.SetHolding(&world.Holding{Node: "n2", BootID: "boot-n2", Holds: holds})...)
+		w.SetHolding(&world.Holding{Node: "n2", BootID: "boot-n2", Holds: holds})
 	})
 	go a.source.Run(t.Context())
 	go a.followCluster(t.Context(), func() {})
@@ -196,12 +196,13 @@ func TestPodStartsByItsService(t *testing.T) {
 	s := &lateServer{version: 5, serves: "other"}
 	a, target := startLateAgent(t, s)
 	ip := compiletest.V4(172, 19, 0, 100)
-	a.loop.Do(func(w *world.World) []world.Touch {
+	a.loop.Do(func(w *world.World) {
 		e := &world.EgressService{Namespace: "shop", Name: "s", UID: "e", Host: "n2", Placement: world.Placement{
 			Items: []world.Assignment{{Node: "n2", IP: ip}}, InForce: [2]bool{true}}}
 		holds := map[string][]netip.Addr{"shop/s": {ip}}
 		h := &world.Holding{Node: "n2", BootID: "boot-n2", Holds: holds}
-		return append(w.SetEgressService(e), w.SetHolding(h)...)
+		w.SetEgressService(e)
+		w.SetHolding(h)
 	})
 	s.change(func() { s.version, s.serves = 6, "web" })
 	if err := a.Attached(t.Context(), ofShop); err != nil {
@@ -244,7 +245,7 @@ func TestPodIsAskedFor(t *testing.T) {
 	s := &lateServer{version: 5}
 	a, _ := startLateAgent(t, s)
 	if err := a.loop.DoAndWait(t.Context(),
-		func(w *world.World) []world.Touch { return w.DelPod("shop/p") }); err != nil {
+		func(w *world.World) { w.DelPod("shop/p") }); err != nil {
 		t.Fatal(err)
 	}
 	s.change(func() {})

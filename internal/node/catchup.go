@@ -54,7 +54,7 @@ func (a *Agent) catchUp(ctx context.Context, namespace string) error {
 	if err := a.applied(ctx); err != nil {
 		return err
 	}
-	return a.loop.DoAndWait(ctx, func(*world.World) []world.Touch { return nil })
+	return a.loop.DoAndWait(ctx, func(*world.World) {})
 }
 
 // hasEgressService says whether a namespace has an EgressService; where nobody says, it may have.

@@ -61,7 +61,7 @@ func (c *clearing) answerPort() uint16 { return uint16(c.answersAt.Load()) }
 
 // beginMachine has the machine work, now that the cluster is known. Where this node's EgressNode says that a former
 // process of this boot led an object's pods, they are led on, unless the object is another one since then, or is gone.
-func (c *clearing) beginMachine(w *world.World, bootID string) []world.Touch {
+func (c *clearing) beginMachine(w *world.World, bootID string) {
 	c.former.Nodes = map[ref.Object][]string{}
 	if h := w.Holding(w.Self); h != nil && h.BootID == bootID {
 		for key, led := range h.Steers {
@@ -72,19 +72,19 @@ func (c *clearing) beginMachine(w *world.World, bootID string) []world.Touch {
 			}
 		}
 	}
-	return c.machine.Begin(w, c.former)
+	c.machine.Begin(w, c.former)
 }
 
 // stepMachine is one step of the machine, in the loop.
-func (c *clearing) stepMachine(w *world.World, touched []world.Touch, now time.Time) ([]world.Touch, time.Time) {
-	c.facts.Touched, c.facts.PastLists = touched, w.Clearing() && c.pastLists()
+func (c *clearing) stepMachine(w *world.World, now time.Time) time.Time {
+	c.facts.PastLists = w.Clearing() && c.pastLists()
 	r := c.machine.Step(w, c.facts, now)
 	c.facts = clearance.Facts{}
 	for _, q := range r.Ask {
 		from, to, ok := addressesBetween(w, q.Node, c.failed[q.Node])
 		c.putQuestion(q, from, to, ok)
 	}
-	return r.Touched, r.Wake
+	return r.Wake
 }
 
 // putQuestion puts a question, and brings the answer into the loop.
@@ -102,12 +102,11 @@ func (c *clearing) takeAnswer(q clearance.Question, err error) {
 	if err != nil {
 		c.log.Debug("another agent does not say that it has followed", "node", q.Node, "error", err)
 	}
-	c.loop.Do(func(*world.World) []world.Touch {
+	c.loop.Do(func(*world.World) {
 		if c.failed[q.Node]++; err == nil {
 			delete(c.failed, q.Node)
 		}
 		c.facts.Answers = append(c.facts.Answers, clearance.Answer{Question: q, Err: err})
-		return nil
 	})
 }
 
@@ -137,9 +136,8 @@ func (c *clearing) readLed(ctx context.Context, nb *ovn.Plane) {
 		c.log.Warn("could not read which pods a former agent led to holders: they wait until these answer", "error", err)
 	}
 	former := formerSteering(elems)
-	c.loop.Do(func(*world.World) []world.Touch {
+	c.loop.Do(func(*world.World) {
 		c.former = former
-		return nil
 	})
 }
 

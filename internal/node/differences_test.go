@@ -72,8 +72,9 @@ func (f *following) Compare(ctx context.Context, want *plan.State) ([]plane.Diff
 	if f.readings++; f.readings <= f.moves {
 		p := compiletest.Pod(10+f.readings, "n1")
 		p.Namespace = compiletest.Pod(1, "n1").Namespace
-		err := f.a.loop.Turn(ctx, func(w *world.World) []world.Touch {
-			return append(w.SetPod(p), w.SetAttachment(compiletest.Attachment(p))...)
+		err := f.a.loop.Turn(ctx, func(w *world.World) {
+			w.SetPod(p)
+			w.SetAttachment(compiletest.Attachment(p))
 		})
 		if err != nil {
 			return nil, err

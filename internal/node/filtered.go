@@ -55,13 +55,11 @@ func (f formerFilter) adoptPort(p cniserver.PodPort) *world.Attachment {
 }
 
 // filterOrphans ends what was adopted, now that the cluster is known: a pod without an object is an orphan.
-func filterOrphans(w *world.World) []world.Touch {
-	var touched []world.Touch
+func filterOrphans(w *world.World) {
 	for _, key := range w.Attachments() {
 		if at := *w.Attachment(key); at.Unfiltered {
 			at.Unfiltered = false
-			touched = append(touched, w.SetAttachment(&at)...)
+			w.SetAttachment(&at)
 		}
 	}
-	return touched
 }

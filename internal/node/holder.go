@@ -62,28 +62,27 @@ func (h *holding) runHolder(ctx context.Context, claims <-chan listen.Claim) {
 			for range len(claims) {
 				received = append(received, holder.Claim(<-claims))
 			}
-			_ = h.loop.Turn(ctx, func(*world.World) []world.Touch { // its only error is that the agent ends
+			_ = h.loop.Turn(ctx, func(*world.World) { // its only error is that the agent ends
 				h.facts.Claims = append(h.facts.Claims, received...)
-				return nil
 			})
 		}
 	}
 }
 
 // stepMachine is one step of the machine, in the loop.
-func (h *holding) stepMachine(w *world.World, now time.Time) (touched []world.Touch, again time.Time) {
+func (h *holding) stepMachine(w *world.World, now time.Time) (again time.Time) {
 	h.facts.View, h.facts.APISilent = &w.View, h.silence() >= kube.Silent
 	h.facts.NotSteered = func(c world.EgressAddress) string { return egressip.NotSteered(w, c.Object, c.IP) }
 	r := h.machine.Step(h.facts, now)
 	h.facts.Claims, h.facts.Answers = nil, nil
 	for c, y := range r.Yields {
-		touched = append(touched, w.SetYielded(c, y)...)
+		w.SetYielded(c, y)
 	}
 	for c, node := range r.Overdue {
-		touched = append(touched, w.SetOverdue(c, node)...)
+		w.SetOverdue(c, node)
 	}
 	h.carryOut(r)
-	return touched, r.Wake
+	return r.Wake
 }
 
 func (h *holding) carryOut(r holder.Result) {
@@ -128,9 +127,8 @@ func (h *holding) askEach(ctx context.Context, names []string) {
 }
 
 func (h *holding) queueAnswer(a holder.Answer) {
-	h.loop.Do(func(*world.World) []world.Touch {
+	h.loop.Do(func(*world.World) {
 		h.facts.Answers = append(h.facts.Answers, a)
-		return nil
 	})
 }
 

@@ -85,7 +85,7 @@ func TestHoldingCarriesOut(t *testing.T) {
 			t.Errorf("renewed %d times in 20 s", n)
 		}
 		block := make(chan struct{})
-		l.Do(func(*world.World) []world.Touch { <-block; return nil })
+		l.Do(func(*world.World) { <-block })
 		before = renewed.Load()
 		if after(20 * time.Second); renewed.Load() != before {
 			t.Error("renewed the lease though the loop stands still")
@@ -119,8 +119,6 @@ func TestAskingEndsWithTheAgent(t *testing.T) {
 }
 
 // deciding has a holding's machine be all that decides.
-func deciding(h *holding) func(*world.World, []world.Touch, time.Time) ([]world.Touch, time.Time) {
-	return func(w *world.World, _ []world.Touch, now time.Time) ([]world.Touch, time.Time) {
-		return h.stepMachine(w, now)
-	}
+func deciding(h *holding) func(*world.World, time.Time) time.Time {
+	return func(w *world.World, now time.Time) time.Time { return h.stepMachine(w, now) }
 }

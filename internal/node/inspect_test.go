@@ -140,7 +140,7 @@ func startInspected(t *testing.T, w *world.World, comparers ...plane.Comparer) *
 	a := newAgent("n1", w.Config, slog.New(slog.DiscardHandler))
 	a.loop.world, a.comparers = w, comparers
 	a.holding.withFakes(listen.NewFake())
-	a.loop.memo.Update(w, nil)
+	a.loop.memo.Update(w)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() { defer close(ended); a.loop.Run(ctx) }()

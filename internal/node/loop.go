@@ -14,8 +14,8 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// Change edits the world and says what it touched. It runs in the loop, and nowhere else.
-type Change func(*world.World) []world.Touch
+// Change edits the world. It runs in the loop, and nowhere else.
+type Change func(*world.World)
 
 // Outcome is what became of one round.
 type Outcome struct {
@@ -40,9 +40,9 @@ type Loop struct {
 	// Grown is told, in the loop, when the targets hold all of a plan and may still hold more. Others do not have to
 	// wait for the removal of old rows.
 	Grown func(context.Context, *world.World, Outcome)
-	// Decide is asked in each round, once what is new is in the world, and told what that touched: it may change the
-	// world on account of that, and says when it is to be asked again.
-	Decide func(*world.World, []world.Touch, time.Time) ([]world.Touch, time.Time)
+	// Decide is called in each round, after the pending changes. It may change the world, and returns when to call it
+	// again.
+	Decide func(*world.World, time.Time) time.Time
 	// After is called after each round, in the loop.
 	After func(context.Context, *world.World, Outcome)
 	// Ran is called after each round that looked at targets.
@@ -73,7 +73,6 @@ type Loop struct {
 	waiting    bool          // the last round waits for nothing but Confirmed
 	awaited    uint64        // the round whose plan that is
 	since      time.Time     // and since when it waits
-	touched    []world.Touch // changes that the plan does not contain yet
 	unfinished bool          // it left something for which nobody need wait
 	again      time.Time     // the time of the next Decide
 	retry      time.Duration // after the next round that fails
@@ -95,10 +94,8 @@ func NewLoop(w *world.World, features []compile.Feature, log *slog.Logger) *Loop
 	return &Loop{
 		Log: log, world: w, memo: compile.NewMemo(features), wake: make(chan struct{}, 1), passed: make(chan struct{}),
 		room: make(chan struct{}), now: time.Now, retry: firstRetry,
-		Decide: func(_ *world.World, _ []world.Touch, now time.Time) ([]world.Touch, time.Time) {
-			return nil, now.Add(rereadAll)
-		},
-		Grown: func(context.Context, *world.World, Outcome) {}, After: func(context.Context, *world.World, Outcome) {},
+		Decide: func(_ *world.World, now time.Time) time.Time { return now.Add(rereadAll) },
+		Grown:  func(context.Context, *world.World, Outcome) {}, After: func(context.Context, *world.World, Outcome) {},
 		Ran: func(Outcome) {},
 	}
 }
@@ -154,12 +151,10 @@ func (l *Loop) runTurn(ctx context.Context) time.Duration {
 // oneRound takes in what is pending, and applies the plan if anything is left to do.
 func (l *Loop) oneRound(ctx context.Context) {
 	r := l.takeRound()
-	before := len(l.touched)
 	for _, c := range r.changes {
-		l.touched = append(l.touched, c(l.world)...)
+		c(l.world)
 	}
-	decided, again := l.Decide(l.world, l.touched[before:], l.now())
-	l.touched, l.again = append(l.touched, decided...), again
+	l.again = l.Decide(l.world, l.now())
 	// a plan is carried out before it is changed, or it never would be where changes do not end
 	if l.waiting && !r.apply && l.now().Sub(l.since) < stillWaiting {
 		l.owed |= r.look
@@ -168,9 +163,7 @@ func (l *Loop) oneRound(ctx context.Context) {
 			return
 		}
 	}
-	touched := l.touched
-	l.touched = nil
-	if l.memo.Update(l.world, touched) == 0 && !r.apply && r.look == 0 && l.inSync {
+	if l.memo.Update(l.world) == 0 && !r.apply && r.look == 0 && l.inSync {
 		l.passRound(ctx, r)
 		return
 	}

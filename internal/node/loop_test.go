@@ -59,8 +59,9 @@ func startLoop(t *testing.T) (*Loop, *counting, *ovn.Fake) {
 
 func setPod(i int) Change {
 	p := compiletest.Pod(i, "n1")
-	return func(w *world.World) []world.Touch {
-		return append(w.SetPod(p), w.SetAttachment(compiletest.Attachment(p))...)
+	return func(w *world.World) {
+		w.SetPod(p)
+		w.SetAttachment(compiletest.Attachment(p))
 	}
 }
 
@@ -111,7 +112,7 @@ func TestChangesAreBounded(t *testing.T) {
 		l.Synced()
 		synctest.Wait() // the first round is at it
 		var made atomic.Int32
-		count := func(*world.World) []world.Touch { made.Add(1); return nil }
+		count := func(*world.World) { made.Add(1) }
 		late, cancel := context.WithCancel(t.Context())
 		for i := range 4 * mostPending {
 			ctx := t.Context()
@@ -202,7 +203,7 @@ func TestPassesWhenNothingChanged(t *testing.T) {
 		before := c.grown.Load()
 		for range 5 {
 			if err := l.DoAndWait(t.Context(),
-				func(w *world.World) []world.Touch { return w.SetNode(compiletest.Node(2)) }); err != nil {
+				func(w *world.World) { w.SetNode(compiletest.Node(2)) }); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -337,7 +338,7 @@ func TestForgettingHoldsNobodyUp(t *testing.T) {
 	<-p.began
 	brought := make(chan struct{})
 	go func() {
-		l.Do(func(*world.World) []world.Touch { return nil })
+		l.Do(func(*world.World) {})
 		close(brought)
 	}()
 	select {

@@ -16,10 +16,9 @@ func TestHostNetworkInAClusterRange(t *testing.T) {
 	a, _ := startLateAgent(t, &lateServer{version: 5})
 	problems := func(h *world.Host) (told []string) {
 		t.Helper()
-		err := a.loop.DoAndWait(t.Context(), func(w *world.World) []world.Touch {
+		err := a.loop.DoAndWait(t.Context(), func(w *world.World) {
 			a.fillMailboxes(w, w.Node("n1"), h, hosting())
 			told = texts(a.last.Problems)
-			return nil
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -43,10 +42,9 @@ func TestHostNetworkInAClusterRange(t *testing.T) {
 // toldProblems are the problems of a report of an ordinary host's node.
 func toldProblems(t *testing.T, a *Agent) (told []string) {
 	t.Helper()
-	err := a.loop.DoAndWait(t.Context(), func(w *world.World) []world.Touch {
+	err := a.loop.DoAndWait(t.Context(), func(w *world.World) {
 		a.fillMailboxes(w, w.Node("n1"), facts(t, nil), hosting())
 		told = texts(a.last.Problems)
-		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -59,11 +57,10 @@ func TestUplinkSmallerThanPods(t *testing.T) {
 	a, _ := startLateAgent(t, &lateServer{version: 5})
 	for mtu, want := range map[int]bool{0: false, 1400: false, 1499: true} {
 		var told []string
-		if err := a.loop.DoAndWait(t.Context(), func(w *world.World) []world.Touch {
+		if err := a.loop.DoAndWait(t.Context(), func(w *world.World) {
 			a.config.MTU = mtu
 			a.fillMailboxes(w, w.Node("n1"), facts(t, nil), hosting())
 			told = texts(a.last.Problems)
-			return nil
 		}); err != nil {
 			t.Fatal(err)
 		}

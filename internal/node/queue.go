@@ -61,7 +61,7 @@ func (l *Loop) DoAndWait(ctx context.Context, change Change) error {
 // WaitCleared returns when the planes hold the plan with all changes from before the call, and nothing of previous
 // plans is left, no connection that was made by them either.
 func (l *Loop) WaitCleared(ctx context.Context) error {
-	round, err := l.offerChange(ctx, func(*world.World) []world.Touch { return nil })
+	round, err := l.offerChange(ctx, func(*world.World) {})
 	if err != nil {
 		return err
 	}
@@ -87,9 +87,8 @@ func (l *Loop) waitForRound(ctx context.Context, round uint64, count *uint64) er
 
 // Ask runs question in the loop and waits for it.
 func (l *Loop) Ask(ctx context.Context, question func(*world.World)) error {
-	return l.Turn(ctx, func(w *world.World) []world.Touch {
+	return l.Turn(ctx, func(w *world.World) {
 		question(w)
-		return nil
 	})
 }
 
@@ -97,9 +96,9 @@ func (l *Loop) Ask(ctx context.Context, question func(*world.World)) error {
 // never has more than one in the queue.
 func (l *Loop) Turn(ctx context.Context, change Change) error {
 	made := make(chan struct{})
-	err := l.Offer(ctx, func(w *world.World) []world.Touch {
+	err := l.Offer(ctx, func(w *world.World) {
 		defer close(made)
-		return change(w)
+		change(w)
 	})
 	if err != nil {
 		return err

@@ -129,11 +129,11 @@ func (s *Steps) adoptFormer() {
 			filter.pods[ip] = true
 		}
 	}
-	s.a.loop.Do(func(w *world.World) []world.Touch { return w.SetHost(s.o.Host) })
+	s.a.loop.Do(func(w *world.World) { w.SetHost(s.o.Host) })
 	for _, at := range s.o.Attachments {
 		adopted := filter.adoptPort(cniserver.PodPort{Namespace: at.Namespace, Name: at.Name, UID: at.UID,
 			HostIface: at.HostIface, MAC: at.MAC, IPs: at.IPs, EgressPaused: at.EgressPaused})
-		s.a.loop.Do(func(w *world.World) []world.Touch { return w.SetAttachment(adopted) })
+		s.a.loop.Do(func(w *world.World) { w.SetAttachment(adopted) })
 	}
 	var rows []plan.RowID
 	for id := range s.o.Held.NB.Rows() {
@@ -142,9 +142,8 @@ func (s *Steps) adoptFormer() {
 		}
 	}
 	s.readLed()
-	s.a.loop.Do(func(*world.World) []world.Touch {
+	s.a.loop.Do(func(*world.World) {
 		s.a.holding.adoptRows(rows, s.o.Config.Bridge, s.o.Host.UplinkMAC)
-		return nil
 	})
 }
 
@@ -226,9 +225,8 @@ func (s *Steps) readLed() {
 		elems = append(elems, e)
 	}
 	former := formerSteering(elems)
-	s.a.loop.Do(func(*world.World) []world.Touch {
+	s.a.loop.Do(func(*world.World) {
 		s.a.clearing.former = former
-		return nil
 	})
 }
 
@@ -267,7 +265,7 @@ func (s *Steps) answerDue() {
 	for _, x := range s.questions {
 		if x.round == 0 && s.a.source.HasReached(x.seen) {
 			s.takeChanges()
-			x.round = s.offerChange(noTouches)
+			x.round = s.offerChange(noChange)
 		}
 		if x.round > 0 && s.a.loop.done >= x.round {
 			x.answer(s.a.source.Newest())
@@ -338,17 +336,17 @@ type starting struct {
 
 // Attach begins what Agent.attachPod does.
 func (s *Steps) Attach(at *world.Attachment) {
-	s.offerChange(func(w *world.World) []world.Touch { return w.SetAttachment(at) })
+	s.offerChange(func(w *world.World) { w.SetAttachment(at) })
 	if err := s.o.API.CatchUp(at.Namespace, s.a.source.Observe); err != nil {
 		s.Detach(at.HostIface)
 		s.o.Started(at, err)
 		return
 	}
 	s.takeChanges()
-	s.starting = append(s.starting, &starting{at: at, round: s.offerChange(noTouches)})
+	s.starting = append(s.starting, &starting{at: at, round: s.offerChange(noChange)})
 }
 
-func noTouches(*world.World) []world.Touch { return nil }
+func noChange(*world.World) {}
 
 func (s *Steps) offerChange(c Change) uint64 {
 	round, err := s.a.loop.offerChange(context.Background(), c)
@@ -400,13 +398,13 @@ func (s *Steps) goOn(x *starting) {
 	}
 	switch {
 	case awaitedObject(&s.a.loop.world.View, x.at.Key()) == (ref.Object{}):
-		x.round, x.last, x.until = s.offerChange(noTouches), true, time.Time{}
+		x.round, x.last, x.until = s.offerChange(noChange), true, time.Time{}
 	case !s.o.Now().Before(x.until):
 		paused := *x.at
 		paused.EgressPaused = true
 		s.o.SetPaused(x.at.HostIface, true)
 		x.at = &paused
-		x.round = s.offerChange(func(w *world.World) []world.Touch { return w.SetAttachment(&paused) })
+		x.round = s.offerChange(func(w *world.World) { w.SetAttachment(&paused) })
 		x.last, x.until = true, time.Time{}
 	}
 }

@@ -56,12 +56,11 @@ func (a *Agent) tunnelsChange(ctx context.Context, r tunnel.Result, wasAlone boo
 		return
 	}
 	// its only error is that the agent ends
-	_ = a.loop.Offer(ctx, func(w *world.World) (touched []world.Touch) {
+	_ = a.loop.Offer(ctx, func(w *world.World) {
 		for _, c := range r.Changes {
-			touched = append(touched, w.SetTunnel(c.Node, c.Is)...)
+			w.SetTunnel(c.Node, c.Is)
 		}
 		a.holding.takeAlone(r.Alone)
-		return touched
 	})
 }
 

@@ -24,7 +24,7 @@ func TestRestartedAgentGoesOnReporting(t *testing.T) {
 	a, _ := startLateAgent(t, s)
 	ips := compiletest.EgressAddr(0)
 	var first Report
-	err := a.loop.DoAndWait(t.Context(), func(w *world.World) []world.Touch {
+	err := a.loop.DoAndWait(t.Context(), func(w *world.World) {
 		a.last, a.known = Report{}, nil // a process that has just begun
 		e := compiletest.EgressIP(0, "", ips...)
 		for _, ip := range ips {
@@ -36,7 +36,6 @@ func TestRestartedAgentGoesOnReporting(t *testing.T) {
 		o.Unconfirmed = true
 		a.fillMailboxes(w, w.Node("n1"), w.Host(), o)
 		first = a.last
-		return nil
 	})
 	if err != nil || len(first.Holding) == 0 {
 		t.Errorf("%v: a restarted holder tells that it holds %v, though OVN went on translating", err, first.Holding)
@@ -63,9 +62,9 @@ func TestPodStartsWhenOVNSteers(t *testing.T) {
 	a, target := startLateAgent(t, s)
 	g := &gate{Fake: target}
 	if err := a.loop.DoAndWait(t.Context(),
-		func(w *world.World) []world.Touch {
+		func(w *world.World) {
 			a.loop.Planes = []plane.Plane{g}
-			return w.DelHolding("n2")
+			w.DelHolding("n2")
 		}); err != nil {
 		t.Fatal(err)
 	}
@@ -73,8 +72,8 @@ func TestPodStartsWhenOVNSteers(t *testing.T) {
 	go func() { started <- a.Attached(t.Context(), ofShop) }()
 	time.Sleep(500 * time.Millisecond) // it waits for a holder
 	g.closed.Store(true)
-	a.loop.Do(func(w *world.World) []world.Touch {
-		return w.SetHolding(&world.Holding{Node: "n2", BootID: "boot-n2",
+	a.loop.Do(func(w *world.World) {
+		w.SetHolding(&world.Holding{Node: "n2", BootID: "boot-n2",
 			Holds: map[string][]netip.Addr{"e": {compiletest.V4(172, 18, 0, 50)}}})
 	})
 	select {

@@ -18,8 +18,8 @@ func startPlainAgent(t *testing.T) *Agent {
 	config := compiletest.Config(world.SharedGateway)
 	a := newAgent("n1", config, slog.New(slog.DiscardHandler))
 	a.holding.withFakes(listen.NewFake())
-	a.loop.Do(func(w *world.World) []world.Touch {
-		return w.SetPod(&world.Pod{Namespace: "shop", Name: "p", UID: "u", Node: "n1"})
+	a.loop.Do(func(w *world.World) {
+		w.SetPod(&world.Pod{Namespace: "shop", Name: "p", UID: "u", Node: "n1"})
 	})
 	a.loop.Synced()
 	go a.loop.Run(t.Context())

@@ -30,8 +30,7 @@ func TestTargetsConverge(t *testing.T) {
 // history is one node's targets, and the agents that come and go over them.
 type history struct {
 	world   *world.World
-	pending []func(*world.World) []world.Touch // changes that happened and that the agent does not know of
-	touched []world.Touch                      // known, and not compiled yet
+	pending []func(*world.World) // changes that happened and that the agent does not know of
 	memo    *compile.Memo
 	targets *targets
 	agent   *process
@@ -71,7 +70,7 @@ func (h *history) take(i int) {
 	}
 	change := h.pending[i]
 	h.pending = append(h.pending[:i:i], h.pending[i+1:]...)
-	h.touched = append(h.touched, change(h.world)...)
+	change(h.world)
 }
 
 func (h *history) takeAll() {
@@ -85,7 +84,7 @@ func (h *history) restart() {
 	if h.agent != nil {
 		h.agent.stop()
 	}
-	h.memo, h.touched = compile.NewMemo(all.Features()), nil
+	h.memo = compile.NewMemo(all.Features())
 	h.agent = h.targets.start()
 }
 
@@ -99,8 +98,7 @@ func (h *history) trouble(t *rapid.T) {
 }
 
 func (h *history) apply(t *rapid.T) {
-	h.memo.Update(h.world, h.touched)
-	h.touched = nil
+	h.memo.Update(h.world)
 	err := plane.Apply(t.Context(), h.agent.all(), h.memo.State)
 	for _, p := range h.agent.planes {
 		p.trouble = nil
@@ -113,8 +111,7 @@ func (h *history) apply(t *rapid.T) {
 // undisturbed is a round without trouble that reads all targets anew.
 func (h *history) undisturbed(t *rapid.T) {
 	h.takeAll()
-	h.memo.Update(h.world, h.touched)
-	h.touched = nil
+	h.memo.Update(h.world)
 	for _, p := range h.agent.planes {
 		p.Forget()
 	}

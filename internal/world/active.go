@@ -57,18 +57,18 @@ func (w *View) activityOf(key string) [2]activity {
 }
 
 // updateActivity follows a change of an EgressService or its Service. One that is not served does nothing.
-func (w *World) updateActivity(key string) []Touch {
+func (w *World) updateActivity(key string) {
 	var now [2]activity
 	if w.servesEgressService(key) {
 		now = activityByFamily(w.egressServices[key], w.services[key])
 	}
 	if now == w.activities[key] {
-		return nil
+		return
 	}
 	if w.activities[key] = now; now == ([2]activity{}) {
 		delete(w.activities, key)
 	}
-	return []Touch{{KindEgressServiceActive, key}}
+	w.noteChanged(KindEgressServiceActive, key)
 }
 
 func activityByFamily(e *EgressService, s *Service) (by [2]activity) {

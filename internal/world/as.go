@@ -11,7 +11,7 @@ import (
 // until this world changes.
 func (w *World) As(node string) *World {
 	t := *w.tables
-	t.own, t.yielded, t.tunnels, t.host = nil, nil, nil, nil
+	t.own, t.yielded, t.tunnels, t.host, t.followers = nil, nil, nil, nil, nil
 	t.overdue = map[EgressAddress]string{}
 	t.kinds = maps.Clone(t.kinds)
 	as := &World{View{Self: node, Config: w.Config, tables: &t}}

@@ -323,7 +323,7 @@ func (w *World) Said(name string) *Node { return w.said[name] }
 // addresses, which no egress IP is for.
 func (w *View) PodIPs(p *Pod, network string) []netip.Addr {
 	w.noteRead(KindSubnets, p.Node)
-	w.noteRead(KindPod, p.Key()) // touched when an address becomes, or ceases to be, another's
+	w.noteRead(KindPod, p.Key()) // changes when an address becomes, or ceases to be, another's
 	n := w.nodes[p.Node]
 	if n == nil || p.HostNetwork {
 		return nil
@@ -355,8 +355,7 @@ func (w *View) PlacedBy(a netip.Addr) []string {
 
 // noteStatusAddresses notes the addresses of an EgressIP's status, old and new. Nodes that claim one of these addresses
 // are judged again.
-func (w *World) noteStatusAddresses(old, new *EgressIP) []Touch {
-	var touched []Touch
+func (w *World) noteStatusAddresses(old, new *EgressIP) {
 	was, is := old.keptAddresses(), new.keptAddresses()
 	for _, ip := range slices.Compact(slices.SortedFunc(slices.Values(slices.Concat(was, is)), netip.Addr.Compare)) {
 		if slices.Contains(was, ip) == slices.Contains(is, ip) {
@@ -365,12 +364,11 @@ func (w *World) noteStatusAddresses(old, new *EgressIP) []Touch {
 		name := cmp.Or(old, new).Name
 		if noteInIndex(w.placed, ip, name, slices.Contains(is, ip)); len(w.placed[ip]) < 2 {
 			for _, name := range w.assetsOf[asset{prefix: Single(ip)}] {
-				touched = append(touched, w.putNode(w.withoutDisputed(w.said[name]))...)
+				w.putNode(w.withoutDisputed(w.said[name]))
 			}
 		}
-		touched = append(touched, Touch{KindPlaced, ip.String()})
+		w.noteChanged(KindPlaced, ip.String())
 	}
-	return touched
 }
 
 // keptAddresses are the addresses that an EgressIP keeps by its status.

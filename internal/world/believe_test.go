@@ -48,9 +48,9 @@ func TestFormerKeeps(t *testing.T) {
 		if told := strings.Contains(fmt.Sprint(n3.Problems), "also node n1's"); !told {
 			t.Errorf("%s: problems %q", name, n3.Problems)
 		}
-		touched := w.DelNode("n1")
+		touched := w.ChangesOf(func() { w.DelNode("n1") })
 		if have := w.Node("n3"); !reflect.DeepEqual(have, liar(lie)) ||
-			!slices.Contains(touched, world.Touch{Kind: world.KindNode, Key: "n3"}) {
+			!slices.Contains(touched, world.Entry{Kind: world.KindNode, Key: "n3"}) {
 			t.Errorf("%s: without n1 it is n3's: %+v", name, have)
 		}
 	}
@@ -143,7 +143,8 @@ func TestWithoutAgent(t *testing.T) {
 	if have := w.NodeAddrs(w.Node("n9")); !slices.Equal(have, []netip.Addr{told[1], told[3]}) {
 		t.Errorf("have %s", have)
 	}
-	if touched := w.SetNode(node(told[2])); !slices.Contains(touched, world.Touch{Kind: world.KindNode, Key: "n9"}) {
+	touched := w.ChangesOf(func() { w.SetNode(node(told[2])) })
+	if !slices.Contains(touched, world.Entry{Kind: world.KindNode, Key: "n9"}) {
 		t.Errorf("its kubelet tells another address: %v", touched)
 	}
 }
@@ -167,23 +168,24 @@ func TestFurtherAddresses(t *testing.T) {
 	e := compiletest.EgressIP(0, "", egressIP)
 	e.Items = []world.Assignment{{Node: "n1", IP: egressIP}}
 	w.SetEgressIP(e)
-	expect := func(when string, touched []world.Touch, want ...netip.Addr) {
+	expect := func(when string, change func(), want ...netip.Addr) {
 		t.Helper()
+		changed := w.ChangesOf(change)
 		if have := w.NodeAddrs(w.Node("n3")); !slices.Equal(have, want) {
 			t.Errorf("%s: n3's addresses are %s, want %s", when, have, want)
 		}
-		if when != "n3 alone" && len(touched) > 0 && !slices.ContainsFunc(touched, func(t world.Touch) bool {
+		if when != "n3 alone" && len(changed) > 0 && !slices.ContainsFunc(changed, func(t world.Entry) bool {
 			return t.Kind == world.KindNodeNetwork || t.Kind == world.KindNetworkLengths
 		}) {
-			t.Errorf("%s: touched %v", when, touched)
+			t.Errorf("%s: changed %v", when, changed)
 		}
 	}
 	confirmed := netip.MustParseAddr("192.168.5.7")
-	expect("n3 alone", w.SetNode(n3), append(append(slices.Clone(own), confirmed), vips...)...)
-	expect("n1 is gone", w.DelNode("n1"), append(slices.Clone(own[:2]), confirmed)...)
+	expect("n3 alone", func() { w.SetNode(n3) }, append(append(slices.Clone(own), confirmed), vips...)...)
+	expect("n1 is gone", func() { w.DelNode("n1") }, append(slices.Clone(own[:2]), confirmed)...)
 	n2 := compiletest.Recorded(2)
 	n2.HostAddrs = append(n2.HostAddrs, vips...)
-	expect("n2 joins, and has the virtual addresses, too", w.SetNode(n2),
+	expect("n2 joins, and has the virtual addresses, too", func() { w.SetNode(n2) },
 		append(append(append(slices.Clone(own), netip.MustParseAddr("172.18.0.2")), confirmed), vips...)...)
 	if have := w.NodeAddrs(w.Node("n2")); !slices.Equal(have[len(have)-2:], vips) {
 		t.Errorf("n2's addresses are %s", have)
@@ -204,8 +206,8 @@ func TestAlikeOnAllHosts(t *testing.T) {
 	for i := 2; i <= 5; i++ {
 		w.SetNode(bridged(i, alike))
 	}
-	touches := func(touched []world.Touch) bool {
-		return slices.Contains(touched, world.Touch{Kind: world.KindNodeNetwork, Key: "172.17.0.0/16"})
+	touches := func(touched []world.Entry) bool {
+		return slices.Contains(touched, world.Entry{Kind: world.KindNodeNetwork, Key: "172.17.0.0/16"})
 	}
 	for _, one := range []struct {
 		when string
@@ -214,7 +216,7 @@ func TestAlikeOnAllHosts(t *testing.T) {
 	}{{"all alike", bridged(5, alike), false}, {"one has another", bridged(5, alike.Next()), true},
 		{"all alike again", bridged(5, alike), false}} {
 		changed := !slices.Equal(one.set.HostAddrs, w.Node("n5").HostAddrs)
-		if touched := w.SetNode(one.set); changed != touches(touched) {
+		if touched := w.ChangesOf(func() { w.SetNode(one.set) }); changed != touches(touched) {
 			t.Errorf("%s: touched %v", one.when, touched)
 		}
 		if have := slices.Contains(w.NodeAddrs(w.Node("n2")), alike); have != one.want {

@@ -102,9 +102,9 @@ func (w *View) ClaimedDestinations(object ref.Object, f Family) destinations.Set
 }
 
 // BeginClearing makes what SetClearance says count.
-func (w *World) BeginClearing() []Touch {
+func (w *World) BeginClearing() {
 	w.clearing = true
-	return []Touch{{KindClearance, ""}}
+	w.noteChanged(KindClearance, "")
 }
 
 // Clearing says whether what SetClearance says counts. It does not record, as Clearance and Formers do not.
@@ -117,23 +117,23 @@ func (w *World) Clearance(node string) Clearance { return w.clearance[node] }
 func (w *World) Formers(ip netip.Addr) []Former { return w.formers[ip] }
 
 // SetClearance replaces what is known of a node.
-func (w *World) SetClearance(node string, c Clearance) []Touch {
+func (w *World) SetClearance(node string, c Clearance) {
 	if w.clearance[node] == c {
-		return nil
+		return
 	}
 	if w.clearance[node] = c; c == (Clearance{}) {
 		delete(w.clearance, node)
 	}
-	return []Touch{{KindClearance, node}}
+	w.noteChanged(KindClearance, node)
 }
 
 // SetFormers replaces the former claims to an address.
-func (w *World) SetFormers(ip netip.Addr, list []Former) []Touch {
+func (w *World) SetFormers(ip netip.Addr, list []Former) {
 	if len(list) == 0 && len(w.formers[ip]) == 0 {
-		return nil
+		return
 	}
 	if w.formers[ip] = list; len(list) == 0 {
 		delete(w.formers, ip)
 	}
-	return []Touch{{KindFormer, ip.String()}}
+	w.noteChanged(KindFormer, ip.String())
 }

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -57,27 +58,27 @@ type over[T any] struct {
 }
 
 // Decide puts a decision about an object over what the API shows of it, and over earlier decisions about it.
-func (w *World) Decide(k Kind, key string, d Decision) []Touch { return w.kinds[k].putDecision(key, d) }
+func (w *World) Decide(k Kind, key string, d Decision) { w.kinds[k].putDecision(key, d) }
 
 // Undecide takes all decisions away: every object is as the API shows it.
-func (w *World) Undecide() []Touch {
-	var touched []Touch
+func (w *World) Undecide() {
 	for _, t := range w.kinds {
-		touched = append(touched, t.dropDecisions()...)
+		t.dropDecisions()
 	}
-	return touched
 }
 
-// ShownAnew are the objects with a decision of which the API has shown a new version since the last call. As long as it
-// shows nothing else than was decided, that touches nothing.
-func (w *World) ShownAnew() []Touch {
-	var out []Touch
-	for k, t := range w.kinds {
-		for _, key := range t.shownAnew() {
-			out = append(out, Touch{k, key})
+// ShownAnew yields the objects with a decision of which the API has shown a new version since the last call. A version
+// that shows just what was decided changes nothing in the world.
+func (w *World) ShownAnew() iter.Seq[Entry] {
+	return func(yield func(Entry) bool) {
+		for k, t := range w.kinds {
+			for _, key := range t.shownAnew() {
+				if !yield(Entry{k, key}) {
+					return
+				}
+			}
 		}
 	}
-	return out
 }
 
 // Shown is an object of a kind as the API last showed it, whatever was decided of it; or nil.
@@ -115,10 +116,10 @@ func (t *table[T]) withDecision(o *T) *T {
 	return t.Decides.Over(o, was.decision)
 }
 
-func (t *table[T]) putDecision(key string, d Decision) []Touch {
+func (t *table[T]) putDecision(key string, d Decision) {
 	row := t.rows[key]
 	if row == nil || t.Decides.UID(row) != d.UID {
-		return nil
+		return
 	}
 	was := t.decided[key]
 	if was == nil {
@@ -128,19 +129,17 @@ func (t *table[T]) putDecision(key string, d Decision) []Touch {
 	was.decision = was.decision.followedBy(d)
 	now := t.Decides.Over(was.shown, was.decision)
 	if t.Decides.Same(row, now) {
-		return nil
+		return
 	}
-	return t.putRow(key, now)
+	t.putRow(key, now)
 }
 
-func (t *table[T]) dropDecisions() []Touch {
+func (t *table[T]) dropDecisions() {
 	decided := t.decided
 	t.decided, t.anew = map[string]*over[T]{}, map[string]bool{}
-	var touched []Touch
 	for key, o := range decided {
-		touched = append(touched, t.putRow(key, o.shown)...)
+		t.putRow(key, o.shown)
 	}
-	return touched
 }
 
 func (t *table[T]) shownAnew() []string {

@@ -33,17 +33,19 @@ func (e *EgressIP) Active(f Family) bool {
 }
 
 // SetEgressIP adds or replaces an EgressIP.
-func (w *World) SetEgressIP(e *EgressIP) []Touch {
-	return Set(w, KindEgressIP, e.orBefore(w.egressIPs[e.Name]))
+func (w *World) SetEgressIP(e *EgressIP) {
+	Set(w, KindEgressIP, e.orBefore(w.egressIPs[e.Name]))
 }
 
 // DelEgressIP removes an EgressIP.
-func (w *World) DelEgressIP(name string) []Touch { return Del[EgressIP](w, KindEgressIP, name) }
+func (w *World) DelEgressIP(name string) { Del[EgressIP](w, KindEgressIP, name) }
 
 // egressIPChanged keeps who is selected in each namespace, and which addresses have a node.
-func (w *World) egressIPChanged(old, now *EgressIP) []Touch {
-	t := slices.Concat(w.noteStatusAddresses(old, now), w.updateNaming(cmp.Or(old, now).Name, old.placementOrNone(),
-		now.placementOrNone()), slotsTouched(old, now), w.reselectTraffic(old, now))
+func (w *World) egressIPChanged(old, now *EgressIP) {
+	w.noteStatusAddresses(old, now)
+	w.updateNaming(cmp.Or(old, now).Name, old.placementOrNone(), now.placementOrNone())
+	w.noteSlots(old, now)
+	w.reselectTraffic(old, now)
 	alike := old != nil && now != nil && old.servesAlike(now)
 	for name, ns := range w.namespaces {
 		var is *EgressIP // now, where it selects the namespace
@@ -51,22 +53,23 @@ func (w *World) egressIPChanged(old, now *EgressIP) []Touch {
 			is = now
 		}
 		if was := w.selectIn(name, cmp.Or(now, old).Name, is); was != is && !(was != nil && is != nil && alike) {
-			t = append(t, w.claimsTouched(name, was, is)...)
+			w.noteClaimsIn(name, was, is)
 		}
 	}
-	return t
 }
 
-// claimsTouched are the pods of a namespace that an EgressIP selected there as one object, or does as another; nil
+// noteClaimsIn are the pods of a namespace that an EgressIP selected there as one object, or does as another; nil
 // stands for no selection.
-func (w *World) claimsTouched(ns string, was, is *EgressIP) []Touch {
+func (w *World) noteClaimsIn(ns string, was, is *EgressIP) {
 	switch {
 	case was == nil:
-		return w.touchSelected(ns, is.Pods)
+		w.notePodsSelected(ns, is.Pods)
+		return
 	case is == nil || sameSelector(was.Pods, is.Pods):
-		return w.touchSelected(ns, was.Pods)
+		w.notePodsSelected(ns, was.Pods)
+		return
 	}
-	return w.touchSelected(ns, was.Pods, is.Pods)
+	w.notePodsSelected(ns, was.Pods, is.Pods)
 }
 
 // servesAlike says that e serves the pods of a namespace exactly where it did as o.
@@ -135,7 +138,7 @@ func replaceEntry(list []*EgressIP, i int, e *EgressIP) []*EgressIP {
 }
 
 // reselectNamespace makes a namespace's list again, after its labels changed.
-func (w *World) reselectNamespace(ns string) []Touch {
+func (w *World) reselectNamespace(ns string) {
 	before := w.selecting[ns]
 	var list []*EgressIP
 	if n := w.namespaces[ns]; n != nil {
@@ -150,7 +153,7 @@ func (w *World) reselectNamespace(ns string) []Touch {
 	if w.selecting[ns] = list; len(list) == 0 {
 		delete(w.selecting, ns)
 	}
-	return w.touchSelected(ns, append(selectorsBeside(before, list), selectorsBeside(list, before)...)...)
+	w.notePodsSelected(ns, append(selectorsBeside(before, list), selectorsBeside(list, before)...)...)
 }
 
 // selectorsBeside are the selectors of pods of those EgressIPs of a list that are not in another.

@@ -133,9 +133,9 @@ func (w *tables) hostsEgress(node string) bool {
 }
 
 // noteHosts remembers the nodes that an EgressService's status names.
-func (w *World) noteHosts(s *EgressService) []Touch {
+func (w *World) noteHosts(s *EgressService) {
 	if s == nil {
-		return nil
+		return
 	}
 	before := w.HasBeenHost()
 	names := []string{s.Host}
@@ -149,9 +149,9 @@ func (w *World) noteHosts(s *EgressService) []Touch {
 		w.egressHosts[name] = struct{}{}
 	}
 	if before == w.HasBeenHost() {
-		return nil
+		return
 	}
-	return []Touch{{KindHasBeenHost, ""}}
+	w.noteChanged(KindHasBeenHost, "")
 }
 
 // EgressService is the EgressService of the Service with a key, or nil.
@@ -166,11 +166,11 @@ func (s *EgressService) ByAge(o *EgressService) int {
 }
 
 // SetEgressService adds or replaces an EgressService.
-func (w *World) SetEgressService(s *EgressService) []Touch { return Set(w, KindEgressService, s) }
+func (w *World) SetEgressService(s *EgressService) { Set(w, KindEgressService, s) }
 
 // DelEgressService removes an EgressService.
-func (w *World) DelEgressService(key string) []Touch {
-	return Del[EgressService](w, KindEgressService, key)
+func (w *World) DelEgressService(key string) {
+	Del[EgressService](w, KindEgressService, key)
 }
 
 func (s *EgressService) sameSpec(o *EgressService) bool {

@@ -80,14 +80,13 @@ func (s *Service) selectsAlike(o *Service) bool {
 	return sameSelector(s.Pods, o.Pods) && slices.Equal(s.ClusterIPs, o.ClusterIPs)
 }
 
-// touchSelectedBy touches the pods that any of some Services selects.
-func (w *World) touchSelectedBy(services ...*Service) (touched []Touch) {
+// notePodsOf notes the pods that any of some Services selects.
+func (w *World) notePodsOf(services ...*Service) {
 	for _, s := range services {
 		if s != nil && s.Pods != nil {
-			touched = append(touched, w.touchSelected(s.Namespace, s.Pods)...)
+			w.notePodsSelected(s.Namespace, s.Pods)
 		}
 	}
-	return touched
 }
 
 // EgressPods are the pods, by key, that are endpoints of an EgressService or that it selects; some come twice. It does
@@ -99,17 +98,18 @@ func (w *World) EgressPods(key string) iter.Seq[string] {
 		if in == nil {
 			return
 		}
-		pods := w.touchSelectedBy(w.services[key])
-		for _, b := range in.of[key] {
-			for _, pod := range in.pods[b.ip] {
-				if b.pod == "" || pod == namespace+"/"+b.pod {
-					pods = append(pods, Touch{KindPod, pod})
+		if s := w.services[key]; s != nil && s.Pods != nil {
+			for p := range w.podsIn[namespace].selectedPods(s.Pods) {
+				if !yield(p.Key()) {
+					return
 				}
 			}
 		}
-		for _, t := range pods {
-			if !yield(t.Key) {
-				return
+		for _, b := range in.of[key] {
+			for _, pod := range in.pods[b.ip] {
+				if (b.pod == "" || pod == namespace+"/"+b.pod) && !yield(pod) {
+					return
+				}
 			}
 		}
 	}
@@ -119,7 +119,7 @@ func (w *World) EgressPods(key string) iter.Seq[string] {
 func (w *World) EgressServiceIn(namespace string) bool { return w.endpoints[namespace] != nil }
 
 // PodsAt are the pods, by key, of a namespace that has EgressServices that say they have an address. It takes the key
-// of a Touch of KindEgressServicesAt, and does not record.
+// of an Entry of KindEgressServicesAt, and does not record.
 func (w *World) PodsAt(key string) []string {
 	namespace, text, _ := strings.Cut(key, "/")
 	ip, err := netip.ParseAddr(text)
@@ -132,24 +132,24 @@ func (w *World) PodsAt(key string) []string {
 func endpointKey(namespace string, ip netip.Addr) string { return namespace + "/" + ip.String() }
 
 // egressServiceChanged follows which namespaces have EgressServices, and where their endpoints are.
-func (w *World) egressServiceChanged(old, now *EgressService) []Touch {
+func (w *World) egressServiceChanged(old, now *EgressService) {
 	key := cmp.Or(now, old).Key()
-	touched := w.updateNaming(key, old.placementOrNone(), now.placementOrNone())
+	w.updateNaming(key, old.placementOrNone(), now.placementOrNone())
 	if old == nil || now == nil || !old.Created.Equal(now.Created) {
-		touched = append(touched, w.reorderByAge(key, now)...)
+		w.reorderByAge(key, now)
 	}
-	touched = append(touched, w.noteHosts(now)...)
-	return append(touched, w.updateActivity(key)...)
+	w.noteHosts(now)
+	w.updateActivity(key)
 }
 
 // reorderByAge gives an EgressService its place by age among those of its namespace, and another one the place that it
 // takes or leaves among those that are served.
-func (w *World) reorderByAge(key string, now *EgressService) (touched []Touch) {
+func (w *World) reorderByAge(key string, now *EgressService) {
 	namespace, _, _ := strings.Cut(key, "/")
 	in := w.endpoints[namespace]
 	if in == nil {
 		in = w.endpointsIn(namespace)
-		touched = append(touched, Touch{KindEgressServicesIn, namespace})
+		w.noteChanged(KindEgressServicesIn, namespace)
 	}
 	last := in.lastServed()
 	if in.all = withoutString(in.all, key); now != nil {
@@ -158,36 +158,34 @@ func (w *World) reorderByAge(key string, now *EgressService) (touched []Touch) {
 		})
 		in.all = slices.Insert(in.all, i, key)
 	}
-	touched = append(touched, w.updateServed(in, key)...)
+	w.updateServed(in, key)
 	for _, other := range [...]string{last, in.lastServed()} {
 		if _, was := in.of[other]; other != key && other != "" && was != in.isServed(other) {
-			touched = append(touched, w.updateServed(in, other)...)
-			touched = append(touched, Touch{KindEgressService, other})
-			touched = append(touched, w.updateActivity(other)...)
+			w.updateServed(in, other)
+			w.noteChanged(KindEgressService, other)
+			w.updateActivity(other)
 		}
 	}
 	if len(in.all) == 0 {
 		delete(w.endpoints, namespace)
-		touched = append(touched, Touch{KindEgressServicesIn, namespace})
+		w.noteChanged(KindEgressServicesIn, namespace)
 	}
-	return touched
 }
 
 // updateServed follows whether an EgressService is served, and since its place in the order may be another, who reads
 // of it.
-func (w *World) updateServed(in *endpoints, key string) (touched []Touch) {
+func (w *World) updateServed(in *endpoints, key string) {
 	_, was := in.of[key]
 	is := in.isServed(key)
 	if was {
-		touched = w.endpointsMoved(key, nil, is)
+		w.endpointsMoved(key, nil, is)
 	}
 	if is {
-		touched = append(touched, w.endpointsMoved(key, w.services[key], true)...)
+		w.endpointsMoved(key, w.services[key], true)
 	}
 	if was || is {
-		touched = append(touched, w.touchSelectedBy(w.services[key])...)
+		w.notePodsOf(w.services[key])
 	}
-	return touched
 }
 
 func (in *endpoints) isServed(key string) bool {
@@ -218,12 +216,11 @@ func (w *tables) servesEgressService(key string) bool {
 }
 
 // endpointsMoved follows the endpoints of a Service that has an EgressService that is served, or has it no more.
-func (w *World) endpointsMoved(key string, s *Service, egress bool) (touched []Touch) {
+func (w *World) endpointsMoved(key string, s *Service, egress bool) {
 	namespace, _, _ := strings.Cut(key, "/")
 	for _, b := range w.endpoints[namespace].replaceBackends(key, s.sortedBackends(), egress) {
-		touched = append(touched, Touch{KindEgressServicesAt, endpointKey(namespace, b.ip)})
+		w.noteChanged(KindEgressServicesAt, endpointKey(namespace, b.ip))
 	}
-	return touched
 }
 
 // endpointsIn begins to follow a namespace.

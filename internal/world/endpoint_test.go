@@ -79,8 +79,9 @@ func TestEgressServicesOfHeir(t *testing.T) {
 	for _, c := range []struct{ says, want string }{
 		{former.Name, ""}, {"", "ns0/s0"}, {"other/" + heir.Name, ""}, {heir.Name, "ns0/s0"}, {former.Name, ""},
 	} {
-		told := world.Touch{Kind: world.KindEgressServicesAt, Key: "ns0/" + heir.IPs[0].String()}
-		if !slices.Contains(w.SetService(service(c.says)), told) && c.says != former.Name {
+		told := world.Entry{Kind: world.KindEgressServicesAt, Key: "ns0/" + heir.IPs[0].String()}
+		changed := w.ChangesOf(func() { w.SetService(service(c.says)) })
+		if !slices.Contains(changed, told) && c.says != former.Name {
 			t.Errorf("who has read the endpoints is not told that they are %q's now", c.says)
 		}
 		have, pods := of(w, heir, world.V4), slices.Collect(w.EgressPods("ns0/s0"))
@@ -102,21 +103,23 @@ func TestEgressServicesSelect(t *testing.T) {
 		s.Pods = labels.SelectorFromSet(labels.Set{"app": app})
 		return s
 	}
-	told := world.Touch{Kind: world.KindPod, Key: mine.Key()}
+	told := world.Entry{Kind: world.KindPod, Key: mine.Key()}
+	if w.SetService(service("web")); of(w, mine, world.V4) != "" {
+		t.Error("a Service alone is an EgressService")
+	}
 	for _, c := range []struct {
 		why    string
-		change func() []world.Touch
+		change func()
 		want   string
 	}{
-		{"a Service alone is none", func() []world.Touch { return append(w.SetService(service("web")), told) }, ""},
-		{"it selects the pod", func() []world.Touch { return w.SetEgressService(compiletest.EgressService(0)) }, "ns0/s0"},
-		{"it selects others", func() []world.Touch { return w.SetService(service("db")) }, ""},
-		{"it selects the pod again", func() []world.Touch { return w.SetService(service("web")) }, "ns0/s0"},
-		{"the EgressService is gone", func() []world.Touch { return w.DelEgressService("ns0/s0") }, ""},
-		{"it is back", func() []world.Touch { return w.SetEgressService(compiletest.EgressService(0)) }, "ns0/s0"},
-		{"the Service is gone", func() []world.Touch { return w.DelService("ns0/s0") }, ""},
+		{"it selects the pod", func() { w.SetEgressService(compiletest.EgressService(0)) }, "ns0/s0"},
+		{"it selects others", func() { w.SetService(service("db")) }, ""},
+		{"it selects the pod again", func() { w.SetService(service("web")) }, "ns0/s0"},
+		{"the EgressService is gone", func() { w.DelEgressService("ns0/s0") }, ""},
+		{"it is back", func() { w.SetEgressService(compiletest.EgressService(0)) }, "ns0/s0"},
+		{"the Service is gone", func() { w.DelService("ns0/s0") }, ""},
 	} {
-		if touched := c.change(); !slices.Contains(touched, told) {
+		if touched := w.ChangesOf(c.change); !slices.Contains(touched, told) {
 			t.Errorf("%s: the pod is not touched by %v", c.why, touched)
 		}
 		if v4, v6 := of(w, mine, world.V4), of(w, mine, world.V6); v4 != c.want || v6 != "" {
@@ -226,35 +229,38 @@ func TestMostEgressServices(t *testing.T) {
 	w := compiletest.Small("", world.SharedGateway)
 	p := compiletest.Pod(0, "n1") // of ns0
 	w.SetPod(p)
-	set := func(age int) []world.Touch {
+	set := func(age int) {
 		s := compiletest.EgressService(3 * age) // of ns0
 		lb := compiletest.LoadBalancer(3*age, p)
 		lb.LoadBalancerIPs = nil
-		return append(w.SetService(lb), w.SetEgressService(s)...)
+		w.SetService(lb)
+		w.SetEgressService(s)
 	}
 	for age := range world.MaxEgressServices + 1 {
 		set(age + 1)
 	}
 	youngest, last := fmt.Sprint("ns0/s", 3*(world.MaxEgressServices+1)), fmt.Sprint("ns0/s", 3*world.MaxEgressServices)
 	w.SetEgressService(compiletest.EgressService(1000)) // of ns1
-	expect := func(why string, touched []world.Touch, key string, served bool) {
+	expect := func(why string, change func(), key string, served bool) {
 		t.Helper()
+		changed := w.ChangesOf(change)
 		if have := len(w.EgressServicesOf(p, world.V4)); have != world.MaxEgressServices {
 			t.Errorf("%s: the pod is behind %d", why, have)
 		}
 		if have := w.EgressServiceServed(key); have != served {
 			t.Errorf("%s: %s is served: %t", why, key, have)
 		}
-		if touched != nil && !slices.Contains(touched, world.Touch{Kind: world.KindEgressService, Key: key}) {
-			t.Errorf("%s: nobody is told about %s: %v", why, key, touched)
+		if len(changed) > 0 && !slices.Contains(changed, world.Entry{Kind: world.KindEgressService, Key: key}) {
+			t.Errorf("%s: nobody is told about %s: %v", why, key, changed)
 		}
 	}
-	expect("one too many", nil, youngest, false)
-	expect("the last that is served", nil, last, true)
-	expect("of another namespace", nil, "ns1/s1000", true)
-	expect("an older one comes", set(0), last, false)
-	expect("the oldest goes", w.DelEgressService("ns0/s0"), last, true)
-	expect("another goes", w.DelEgressService("ns0/s3"), youngest, true)
+	nothing := func() {}
+	expect("one too many", nothing, youngest, false)
+	expect("the last that is served", nothing, last, true)
+	expect("of another namespace", nothing, "ns1/s1000", true)
+	expect("an older one comes", func() { set(0) }, last, false)
+	expect("the oldest goes", func() { w.DelEgressService("ns0/s0") }, last, true)
+	expect("another goes", func() { w.DelEgressService("ns0/s3") }, youngest, true)
 	w.DelEgressService(youngest)
 	if n := len(w.EgressServicesOf(p, world.V4)); n != world.MaxEgressServices-1 {
 		t.Errorf("the youngest has gone, and the pod is behind %d", n)

@@ -13,3 +13,12 @@ func (w *World) Unnamed(node string) (kept, counted int) {
 
 // Indexed is how many labels the pods of a namespace are indexed by.
 func (w *World) Indexed(ns string) int { return len(w.podsIn[ns].labelled) }
+
+// ChangesOf returns the entries that change notes as changed.
+func (w *World) ChangesOf(change func()) (out []Entry) {
+	before := w.followers
+	w.FollowChanges(func(e Entry) { out = append(out, e) })
+	change()
+	w.followers = before
+	return out
+}

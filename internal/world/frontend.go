@@ -24,12 +24,12 @@ func (w *View) First(f Frontend) string {
 // IsFirst says whether a Service is First. Of many that ask for the same, a change of the first concerns two.
 func (w *View) IsFirst(f Frontend, key string) bool {
 	if w.read != nil {
-		w.read(isFirst(f, key))
+		w.noteRead(KindIsFirst, isFirst(f, key))
 	}
 	return w.firstClaimant(f) == key
 }
 
-func isFirst(f Frontend, key string) Touch { return Touch{KindIsFirst, f.String() + " " + key} }
+func isFirst(f Frontend, key string) string { return f.String() + " " + key }
 
 func (w *tables) firstClaimant(f Frontend) string {
 	if len(w.claims[f]) == 0 {
@@ -115,11 +115,11 @@ func (s *Service) Frontends() []Frontend {
 
 // claimAnew notes what a Service asks for now. Readers are compiled again only where the first changes. Many may ask
 // for the same in vain, and a change of one of them costs the others nothing.
-func (w *World) claimAnew(key string, old, new *Service, was, is []Frontend) (touched []Touch) {
+func (w *World) claimAnew(key string, old, new *Service, was, is []Frontend) {
 	stays := map[Frontend]bool{}
 	if old.claimsLike(new) {
 		if slices.Equal(was, is) {
-			return nil // most changes are of endpoints
+			return // most changes are of endpoints
 		}
 		stays = intersectFrontends(was, is)
 	}
@@ -147,11 +147,12 @@ func (w *World) claimAnew(key string, old, new *Service, was, is []Frontend) (to
 	}
 	for _, f := range slices.Concat(was, is) {
 		if now := w.firstClaimant(f); now != before[f] {
-			touched = append(touched, Touch{KindFrontend, f.String()}, isFirst(f, before[f]), isFirst(f, now))
+			w.noteChanged(KindFrontend, f.String())
+			w.noteChanged(KindIsFirst, isFirst(f, before[f]))
+			w.noteChanged(KindIsFirst, isFirst(f, now))
 			before[f] = now
 		}
 	}
-	return touched
 }
 
 func (w *World) setClaims(f Frontend, list []claimant) {
@@ -199,23 +200,22 @@ func (s *Service) titleRank(ip netip.Addr) int {
 }
 
 // noteNodeAddresses notes the addresses and networks that a node has now.
-func (w *World) noteNodeAddresses(name string, old, new *Node) []Touch {
-	return slices.Concat(relocateIn(w.nodesAt, KindNodeAddress, name, old.reservedAddresses(), new.reservedAddresses()),
-		relocateIn(w.hostsAt, KindHostAddress, name, old.reportedAddresses(), new.reportedAddresses()),
-		relocateIn(w.gatewaysAt, KindGatewayAddress, name, old.gatewaysOrNone(), new.gatewaysOrNone()),
-		w.updateNodeNetworks(name, old.hostableCIDRs(), new.hostableCIDRs()))
+func (w *World) noteNodeAddresses(name string, old, new *Node) {
+	w.relocateIn(w.nodesAt, KindNodeAddress, name, old.reservedAddresses(), new.reservedAddresses())
+	w.relocateIn(w.hostsAt, KindHostAddress, name, old.reportedAddresses(), new.reportedAddresses())
+	w.relocateIn(w.gatewaysAt, KindGatewayAddress, name, old.gatewaysOrNone(), new.gatewaysOrNone())
+	w.updateNodeNetworks(name, old.hostableCIDRs(), new.hostableCIDRs())
 }
 
-func relocateIn(index map[netip.Addr][]string, kind Kind, name string, was, is []netip.Addr) []Touch {
+func (w *World) relocateIn(index map[netip.Addr][]string, kind Kind, name string, was, is []netip.Addr) {
 	if slices.Equal(was, is) {
-		return nil
+		return
 	}
-	var touched []Touch
+
 	for _, a := range slices.Concat(was, is) {
 		noteInIndex(index, a, name, slices.Contains(is, a))
-		touched = append(touched, Touch{kind, a.String()})
+		w.noteChanged(kind, a.String())
 	}
-	return touched
 }
 
 // reportedAddresses are all addresses that a node and its kubelet say its host has.

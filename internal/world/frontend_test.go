@@ -30,13 +30,13 @@ func TestFirst(t *testing.T) {
 		}
 		last := map[world.Frontend]string{}
 		for range rapid.IntRange(1, 20).Draw(t, "changes") {
-			touched := change(t, w, addr)
+			touched := w.ChangesOf(func() { change(t, w, addr) })
 			for _, f := range asked {
 				now := w.First(f)
 				if want := firstOf(w, f); now != want {
 					t.Fatalf("%v: %q is first, want %q", f, now, want)
 				}
-				is := slices.Contains(touched, world.Touch{Kind: world.KindFrontend, Key: f.String()})
+				is := slices.Contains(touched, world.Entry{Kind: world.KindFrontend, Key: f.String()})
 				if now != last[f] && !is {
 					t.Fatalf("%v: %q is first, was %q, and nobody hears of it", f, now, last[f])
 				}
@@ -47,10 +47,11 @@ func TestFirst(t *testing.T) {
 }
 
 // change makes, changes or deletes one of four Services.
-func change(t *rapid.T, w *world.World, addr func(int) netip.Addr) []world.Touch {
+func change(t *rapid.T, w *world.World, addr func(int) netip.Addr) {
 	name := fmt.Sprint("s", rapid.IntRange(0, 3).Draw(t, "which"))
 	if rapid.Bool().Draw(t, "deleted") {
-		return w.DelService("a/" + name)
+		w.DelService("a/" + name)
+		return
 	}
 	s := &world.Service{Namespace: "a", Name: name, UID: name,
 		Created:    time.Unix(int64(rapid.IntRange(0, 2).Draw(t, "age")), 0),
@@ -79,7 +80,7 @@ func change(t *rapid.T, w *world.World, addr func(int) netip.Addr) []world.Touch
 		}
 		s.Conditions = []world.Condition{recorded(time.Unix(int64(at), 0), list...)}
 	}
-	return w.SetService(s)
+	w.SetService(s)
 }
 
 // recorded is the controller's record of what a Service gets.
@@ -136,19 +137,19 @@ func TestAskingInVain(t *testing.T) {
 		return s
 	}
 	w.SetService(asks("a", 17))
-	for _, change := range []func() []world.Touch{
-		func() []world.Touch { return w.SetService(asks("b", 16)) },
-		func() []world.Touch { return w.SetService(asks("b", 17)) },
-		func() []world.Touch { return w.DelService("a/b") },
+	for _, change := range []func(){
+		func() { w.SetService(asks("b", 16)) },
+		func() { w.SetService(asks("b", 17)) },
+		func() { w.DelService("a/b") },
 	} {
-		for _, x := range change() {
+		for _, x := range w.ChangesOf(change) {
 			if x.Kind == world.KindFrontend {
 				t.Fatalf("%v is touched", x)
 			}
 		}
 	}
 	n := 0
-	for _, x := range w.SetService(asks("a", 18)) {
+	for _, x := range w.ChangesOf(func() { w.SetService(asks("a", 18)) }) {
 		if x.Kind == world.KindFrontend {
 			n++
 		}

@@ -90,16 +90,15 @@ func (s *Service) IsFront(f Frontend) bool {
 
 // updateFrontendClaims notes what a Service asks for now, and those others that what it asks for leaves room for or
 // not.
-func (w *World) updateFrontendClaims(old, now *Service) []Touch {
+func (w *World) updateFrontendClaims(old, now *Service) {
 	before := w.claimedFrontends(old, old == nil || w.Fronts(old))
 	others := w.rankFronts(old, now)
-	touched := w.claimAnew(cmp.Or(now, old).Key(), old, now, before,
+	w.claimAnew(cmp.Or(now, old).Key(), old, now, before,
 		w.claimedFrontends(now, now == nil || w.Fronts(now)))
 	for _, o := range others {
 		may := w.Fronts(o)
-		touched = append(touched, w.claimAnew(o.Key(), o, o, w.claimedFrontends(o, !may),
-			w.claimedFrontends(o, may))...)
-		touched = append(touched, Touch{KindService, o.Key()})
+		w.claimAnew(o.Key(), o, o, w.claimedFrontends(o, !may),
+			w.claimedFrontends(o, may))
+		w.noteChanged(KindService, o.Key())
 	}
-	return touched
 }

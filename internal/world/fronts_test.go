@@ -35,14 +35,15 @@ func TestFronts(t *testing.T) {
 			s := fronting(rapid.SampledFrom([]string{"a", "b"}).Draw(t, "namespace"),
 				rapid.IntRange(0, 5).Draw(t, "age"), rapid.IntRange(0, 4).Draw(t, "addresses"),
 				rapid.SampledFrom([]int{1, 400, 1024}).Draw(t, "ports"))
-			heard := map[world.Touch]bool{}
-			touched := w.SetService(s)
-			if rapid.IntRange(0, 3).Draw(t, "deleted") == 0 {
-				touched = append(touched, w.DelService(s.Key())...)
-				delete(was, s.Key())
-				delete(first, s.Key())
-			}
-			for _, x := range touched {
+			heard := map[world.Entry]bool{}
+			for _, x := range w.ChangesOf(func() {
+				w.SetService(s)
+				if rapid.IntRange(0, 3).Draw(t, "deleted") == 0 {
+					w.DelService(s.Key())
+					delete(was, s.Key())
+					delete(first, s.Key())
+				}
+			}) {
 				heard[x] = true
 			}
 			for _, key := range w.Services() {
@@ -54,10 +55,10 @@ func TestFronts(t *testing.T) {
 				if is && !may {
 					t.Fatalf("%s is first, and may not be served", key)
 				}
-				if (may != was[key]) && !heard[world.Touch{Kind: world.KindService, Key: key}] {
+				if (may != was[key]) && !heard[world.Entry{Kind: world.KindService, Key: key}] {
 					t.Fatalf("%s may be served: %t, and nobody hears of it", key, may)
 				}
-				if is != first[key] && !heard[world.Touch{Kind: world.KindIsFirst, Key: f.String() + " " + key}] {
+				if is != first[key] && !heard[world.Entry{Kind: world.KindIsFirst, Key: f.String() + " " + key}] {
 					t.Fatalf("%s is first: %t, and nobody hears of it", key, is)
 				}
 				was[key], first[key] = may, is

@@ -16,7 +16,7 @@ type HeldFor struct {
 }
 
 // HeldBefore says whether a node's claim to an address for an object is of a giving before a time: of a former object,
-// where that is when the one of this key was made. It does not record: a change of a node's times touches HeldAt.
+// where that is when the one of this key was made. It does not record: a change of a node's times changes HeldAt.
 func (w *World) HeldBefore(node, object string, ip netip.Addr, made time.Time) bool {
 	since := w.holdings[node].Held(object, ip)
 	return since != 0 && since < ref.SinceTime(made)
@@ -48,7 +48,7 @@ func (w *View) HeldAt(ip netip.Addr) []HeldFor {
 const MostStanding = 64
 
 // Overclaims says whether a node says that it holds more than MostStanding addresses that no status names it for. A
-// reader of HeldAt for any of them need not record it: that is touched when this answer changes.
+// reader of HeldAt for any of them need not record it: HeldAt changes when this answer does.
 func (w *World) Overclaims(node string) bool { return w.unnamed[node] > MostStanding }
 
 // unnamedBy counts the addresses that a node says it holds for an object, and that a placement does not name it for.
@@ -61,25 +61,24 @@ func unnamedBy(p *Placement, node string, ips []netip.Addr) (n int) {
 	return n
 }
 
-// recountUnnamed notes how many addresses a node says that it holds unnamed, and says what that touches.
-func (w *World) recountUnnamed(node string, n int) (touched []Touch) {
+// recountUnnamed notes how many addresses a node says that it holds unnamed.
+func (w *World) recountUnnamed(node string, n int) {
 	before := w.Overclaims(node)
 	if w.unnamed[node] = n; n == 0 {
 		delete(w.unnamed, node)
 	}
 	if w.Overclaims(node) == before {
-		return nil
+		return
 	}
 	for _, ips := range w.holdings[node].holdsOrNone() {
 		for _, ip := range ips {
-			touched = append(touched, heldTouch(ip))
+			w.noteHeldAt(ip)
 		}
 	}
-	return touched
 }
 
 // updateNamedHolders follows which of the addresses that nodes say they hold for an object its status names them for.
-func (w *World) updateNamedHolders(object string, old, new *Placement) (touched []Touch) {
+func (w *World) updateNamedHolders(object string, old, new *Placement) {
 	nodes := map[string]struct{}{}
 	for _, p := range [...]*Placement{old, new} {
 		for _, i := range p.Items {
@@ -92,16 +91,15 @@ func (w *World) updateNamedHolders(object string, old, new *Placement) (touched 
 	for node := range nodes {
 		ips := w.holdings[node].holdsOrNone()[object]
 		if more := unnamedBy(new, node, ips) - unnamedBy(old, node, ips); more != 0 {
-			touched = append(touched, w.recountUnnamed(node, w.unnamed[node]+more)...)
+			w.recountUnnamed(node, w.unnamed[node]+more)
 		}
 	}
-	return touched
 }
 
 // heldMoved follows what a node says that it holds, address by address. Agents do not read it.
-func (w *World) heldMoved(node string, old, new *Holding) (touched []Touch) {
+func (w *World) heldMoved(node string, old, new *Holding) {
 	if w.Self != "" {
-		return nil
+		return
 	}
 	for object := range unionKeys(old.holdsOrNone(), new.holdsOrNone()) {
 		before, now := setOf(old.holdsOrNone()[object]), setOf(new.holdsOrNone()[object])
@@ -115,7 +113,7 @@ func (w *World) heldMoved(node string, old, new *Holding) (touched []Touch) {
 			}
 			anew := was != is || old.Held(object, ip) != new.Held(object, ip) || old.bootOrNone() != new.bootOrNone()
 			if said := is && w.hasSaid(object, i); said || anew {
-				touched = append(touched, heldTouch(ip))
+				w.noteHeldAt(ip)
 			}
 		}
 	}
@@ -124,7 +122,7 @@ func (w *World) heldMoved(node string, old, new *Holding) (touched []Touch) {
 	for object, ips := range new.holdsOrNone() {
 		n += unnamedBy(silent.PlacementOf(object), node, ips)
 	}
-	return append(touched, w.recountUnnamed(node, n)...)
+	w.recountUnnamed(node, n)
 }
 
 func (w *World) noteHeld(object string, i Assignment, is bool) {
@@ -150,4 +148,4 @@ func setOf(list []netip.Addr) map[netip.Addr]struct{} {
 	return out
 }
 
-func heldTouch(ip netip.Addr) Touch { return Touch{KindHeldAt, ip.String()} }
+func (w *World) noteHeldAt(ip netip.Addr) { w.noteChanged(KindHeldAt, ip.String()) }

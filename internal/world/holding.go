@@ -144,42 +144,43 @@ func (w *View) EachYielded() []EgressAddress {
 }
 
 // SetYielded notes that this node yields an address, or with nil that it does not.
-func (w *World) SetYielded(c EgressAddress, y *Yield) []Touch {
+func (w *World) SetYielded(c EgressAddress, y *Yield) {
 	if old := w.yielded[c]; old == y || old != nil && y != nil && *old == *y {
-		return nil
+		return
 	}
 	if w.yielded[c] = y; y == nil {
 		delete(w.yielded, c)
 	}
-	return []Touch{{KindHolders, c.Object}, {KindYielded, ""}}
+	w.noteChanged(KindHolders, c.Object)
+	w.noteChanged(KindYielded, "")
 }
 
 // SetOwn replaces what this node knows that it holds, before Kubernetes tells and whatever it tells: the way through
 // the API server is long at times, and this node's pods must not wait for it.
-func (w *World) SetOwn(h *Holding) []Touch {
+func (w *World) SetOwn(h *Holding) {
 	old := w.own
 	if old == nil {
 		old = w.holdings[w.Self]
 	}
 	w.own = h
-	return w.holdersTouched(w.Self, old, h)
+	w.noteHolders(w.Self, old, h)
 }
 
 // Own is what was last set; nil before. It does not record.
 func (w *World) Own() *Holding { return w.own }
 
 // SetHolding replaces what a node says it holds.
-func (w *World) SetHolding(h *Holding) []Touch {
+func (w *World) SetHolding(h *Holding) {
 	old := w.holdings[h.Node]
 	w.holdings[h.Node] = h
-	return w.reportTouched(h.Node, old, h)
+	w.noteReport(h.Node, old, h)
 }
 
 // DelHolding removes what a node said.
-func (w *World) DelHolding(node string) []Touch {
+func (w *World) DelHolding(node string) {
 	old := w.holdings[node]
 	delete(w.holdings, node)
-	return w.reportTouched(node, old, nil)
+	w.noteReport(node, old, nil)
 }
 
 // Holding is what a node says it holds, or nil. It does not record.
@@ -229,37 +230,40 @@ func (w *View) Conflicts(node, egressIP string) []Conflict {
 	return h.Conflicts[egressIP]
 }
 
-// touchHolder touches every EgressIP of which a node says anything: whether that counts depends on the node.
-func (w *World) touchHolder(node string) []Touch {
+// noteWordOf notes every EgressIP of which a node says anything: whether that counts depends on the node.
+func (w *World) noteWordOf(node string) {
 	h := w.holdings[node]
-	t := slices.Concat(w.holdersTouched(node, h, nil), problemsTouched(node, h, nil), steeringTouched(h, nil))
+	w.noteHolders(node, h, nil)
+	w.noteProblems(node, h, nil)
+	w.noteSteering(h, nil)
 	if node == w.Self {
-		t = append(t, w.holdersTouched(node, w.own, nil)...)
+		w.noteHolders(node, w.own, nil)
 	}
-	return t
 }
 
-// reportTouched follows a change of all that a node says.
-func (w *World) reportTouched(node string, old, new *Holding) []Touch {
-	return slices.Concat(w.holdersTouched(node, old, new), problemsTouched(node, old, new), steeringTouched(old, new),
-		w.hostsTouched(node, old, new), faultsTouched(node, old, new), w.heldMoved(node, old, new))
+// noteReport follows a change of all that a node says.
+func (w *World) noteReport(node string, old, new *Holding) {
+	w.noteHolders(node, old, new)
+	w.noteProblems(node, old, new)
+	w.noteSteering(old, new)
+	w.noteHosting(node, old, new)
+	w.noteFaults(node, old, new)
+	w.heldMoved(node, old, new)
 }
 
-// steeringTouched are the EgressIPs whose pods a node leads elsewhere than before. Agents do not read it: it must not
+// noteSteering are the EgressIPs whose pods a node leads elsewhere than before. Agents do not read it: it must not
 // cost them anything.
-func steeringTouched(old, new *Holding) []Touch {
-	var t []Touch
+func (w *World) noteSteering(old, new *Holding) {
 	for name := range unionKeys(old.steersOrNone(), new.steersOrNone()) {
 		before, now := old.steersOrNone()[name], new.steersOrNone()[name]
 		anew := func(a Assignment) bool { return old.steersSince(name, a) != new.steersSince(name, a) }
 		if old.bootOrNone() != new.bootOrNone() || !slices.Equal(before, now) || slices.ContainsFunc(now, anew) {
-			t = append(t, Touch{KindSteering, name})
+			w.noteChanged(KindSteering, name)
 		}
 	}
 	if old.steersMore() != new.steersMore() || new.steersMore() && old.bootOrNone() != new.bootOrNone() {
-		t = append(t, Touch{KindSteering, ""})
+		w.noteChanged(KindSteering, "")
 	}
-	return t
 }
 
 // SayHeld notes since when an address that a node holds was given to it; 0: it does not say.
@@ -317,11 +321,10 @@ func unionKeys[K comparable, V any](a, b map[K]V) map[K]struct{} {
 	return all
 }
 
-// holdersTouched are the EgressIPs of which a node holds something else than before, by its word, as far as status
+// noteHolders are the EgressIPs of which a node holds something else than before, by its word, as far as status
 // names it for that. The rest costs nobody anything: when status comes to name it, the EgressIP itself is touched,
 // which Holds reads too.
-func (w *World) holdersTouched(node string, old, new *Holding) []Touch {
-	var t []Touch
+func (w *World) noteHolders(node string, old, new *Holding) {
 	silent := w.View
 	silent.read = nil
 	for name := range unionKeys(old.holdsOrNone(), new.holdsOrNone()) {
@@ -333,10 +336,9 @@ func (w *World) holdersTouched(node string, old, new *Holding) []Touch {
 		anew := func(ip netip.Addr) bool { return old.Held(name, ip) != new.Held(name, ip) }
 		if !slices.Equal(before, now) || len(now) > 0 && old.bootOrNone() != new.bootOrNone() ||
 			slices.ContainsFunc(now, anew) {
-			t = append(t, Touch{KindHolders, name})
+			w.noteChanged(KindHolders, name)
 		}
 	}
-	return t
 }
 
 func (h *Holding) holdsOrNone() map[string][]netip.Addr {
@@ -353,9 +355,9 @@ func (h *Holding) bootOrNone() string {
 	return h.BootID
 }
 
-// problemsTouched are the EgressIPs of which a node reports another problem or conflict than before, and the node
+// noteProblems are the EgressIPs of which a node reports another problem or conflict than before, and the node
 // itself, where it does of all. Agents do not read it: it must not cost them anything.
-func problemsTouched(node string, old, new *Holding) []Touch {
+func (w *World) noteProblems(node string, old, new *Holding) {
 	var o, n Holding
 	if old != nil {
 		o = *old
@@ -365,25 +367,24 @@ func problemsTouched(node string, old, new *Holding) []Touch {
 	}
 	all := unionKeys(o.Problems, n.Problems)
 	maps.Copy(all, unionKeys(o.Conflicts, n.Conflicts))
-	var t []Touch
+
 	for name := range all {
 		if o.BootID != n.BootID || o.Problems[name] != n.Problems[name] || o.Reasons[name] != n.Reasons[name] ||
 			!slices.Equal(o.Conflicts[name], n.Conflicts[name]) {
-			touch := Touch{KindProblems, name}
 			if name == "" {
-				touch = Touch{KindNodeProblem, node}
+				w.noteChanged(KindNodeProblem, node)
+			} else {
+				w.noteChanged(KindProblems, name)
 			}
-			t = append(t, touch)
 		}
 	}
-	return t
 }
 
-// faultsTouched follows a change of what a node says of its networks. Its annotation may say the same earlier, or
+// noteFaults follows a change of what a node says of its networks. Its annotation may say the same earlier, or
 // later.
-func faultsTouched(node string, old, new *Holding) []Touch {
+func (w *World) noteFaults(node string, old, new *Holding) {
 	if maps.Equal(old.faultsOrNone(), new.faultsOrNone()) {
-		return nil
+		return
 	}
-	return []Touch{{KindFaults, node}}
+	w.noteChanged(KindFaults, node)
 }

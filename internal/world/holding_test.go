@@ -19,20 +19,22 @@ func TestRebootedNodeHoldsNothing(t *testing.T) {
 	w.SetNode(&world.Node{Name: "n2", BootID: "one"})
 	w.SetEgressIP(assigned("prod", "n2", ip))
 	said := &world.Holding{Node: "n2", BootID: "one", Holds: map[string][]netip.Addr{"prod": {ip}}}
-	touched := []world.Touch{{Kind: world.KindHolders, Key: "prod"}}
-	if got := w.SetHolding(said); !slices.Contains(got, touched[0]) || !w.Holds("n2", "prod", ip) {
+	holders := world.Entry{Kind: world.KindHolders, Key: "prod"}
+	got := w.ChangesOf(func() { w.SetHolding(said) })
+	if !slices.Contains(got, holders) || !w.Holds("n2", "prod", ip) {
 		t.Errorf("touched %v and holds %v after it said so", got, w.Holds("n2", "prod", ip))
 	}
-	if got := w.SetHolding(said); got != nil {
+	if got := w.ChangesOf(func() { w.SetHolding(said) }); got != nil {
 		t.Errorf("the same again touched %v", got)
 	}
-	if got := w.SetNode(&world.Node{Name: "n2", BootID: "two"}); !slices.Contains(got, touched[0]) ||
-		w.Holds("n2", "prod", ip) {
+	got = w.ChangesOf(func() { w.SetNode(&world.Node{Name: "n2", BootID: "two"}) })
+	if !slices.Contains(got, holders) || w.Holds("n2", "prod", ip) {
 		t.Errorf("touched %v and holds %v after a reboot", got, w.Holds("n2", "prod", ip))
 	}
 	failing := &world.Holding{Node: "n2", BootID: "two", Problems: map[string]string{"prod": "nb refused it"}}
-	want := []world.Touch{{Kind: world.KindHolders, Key: "prod"}, {Kind: world.KindProblems, Key: "prod"}}
-	if got := w.SetHolding(failing); !slices.Equal(got, want) || w.Problem("n2", "prod") != "nb refused it" {
+	want := []world.Entry{holders, {Kind: world.KindProblems, Key: "prod"}}
+	got = w.ChangesOf(func() { w.SetHolding(failing) })
+	if !slices.Equal(got, want) || w.Problem("n2", "prod") != "nb refused it" {
 		t.Errorf("touched %v, problem %q", got, w.Problem("n2", "prod"))
 	}
 	if w.SetNode(&world.Node{Name: "n2", BootID: "three"}); w.Problem("n2", "prod") != "" {
@@ -48,10 +50,11 @@ func TestFaultsAreTouched(t *testing.T) {
 		{netip.MustParsePrefix("172.19.1.0/24"): "link eth1 has no carrier"}, nil,
 	} {
 		said := &world.Holding{Node: "n2", BootID: "one", Faults: faults}
-		if got := w.SetHolding(said); !slices.Equal(got, []world.Touch{{Kind: world.KindFaults, Key: "n2"}}) {
+		got := w.ChangesOf(func() { w.SetHolding(said) })
+		if !slices.Equal(got, []world.Entry{{Kind: world.KindFaults, Key: "n2"}}) {
 			t.Errorf("%v touched %v", faults, got)
 		}
-		if got := w.SetHolding(said); got != nil {
+		if got := w.ChangesOf(func() { w.SetHolding(said) }); got != nil {
 			t.Errorf("the same again touched %v", got)
 		}
 	}
@@ -64,7 +67,8 @@ func TestOwnWordCounts(t *testing.T) {
 	w.SetNode(&world.Node{Name: "n1", BootID: "one"})
 	w.SetEgressIP(assigned("prod", "n1", ip))
 	holds := &world.Holding{Node: "n1", BootID: "one", Holds: map[string][]netip.Addr{"prod": {ip}}}
-	if got := w.SetOwn(holds); !slices.Contains(got, world.Touch{Kind: world.KindHolders, Key: "prod"}) ||
+	got := w.ChangesOf(func() { w.SetOwn(holds) })
+	if !slices.Contains(got, world.Entry{Kind: world.KindHolders, Key: "prod"}) ||
 		!slices.Equal(w.Holders("prod", ip), []string{"n1"}) {
 		t.Errorf("touched %v, holders are %v", got, w.Holders("prod", ip))
 	}
@@ -72,8 +76,8 @@ func TestOwnWordCounts(t *testing.T) {
 	if !w.Holds("n1", "prod", ip) || len(w.Holders("prod", ip)) != 1 {
 		t.Error("late news of itself counts for this node")
 	}
-	if got := w.SetNode(&world.Node{Name: "n1", BootID: "two"}); !slices.Contains(got,
-		world.Touch{Kind: world.KindHolders, Key: "prod"}) || w.Holds("n1", "prod", ip) {
+	if got := w.ChangesOf(func() { w.SetNode(&world.Node{Name: "n1", BootID: "two"}) }); !slices.Contains(got,
+		world.Entry{Kind: world.KindHolders, Key: "prod"}) || w.Holds("n1", "prod", ip) {
 		t.Errorf("touched %v and holds %v after a reboot", got, w.Holds("n1", "prod", ip))
 	}
 }
@@ -99,7 +103,7 @@ func TestOnlyWhomStatusNamesHolds(t *testing.T) {
 	} {
 		now := *e
 		now.Leaving = x.leaving
-		touched := w.SetEgressIP(&now)
+		touched := w.ChangesOf(func() { w.SetEgressIP(&now) })
 		if have := w.Holders("prod", ip); !slices.Equal(have, x.want) || len(x.leaving) > 0 && len(touched) == 0 {
 			t.Errorf("leaving %v: holders %v, want %v; touched %v", x.leaving, have, x.want, touched)
 		}
@@ -137,13 +141,13 @@ func TestFormerReportsCountForNothing(t *testing.T) {
 			again := *h
 			again.SayHeld("prod", ip, x.says)
 			again.SaySteers("prod", to, x.says)
-			touched := w.SetHolding(&again)
+			touched := w.ChangesOf(func() { w.SetHolding(&again) })
 			steers := w.Steers("n2", "prod", world.V4, []world.Assignment{to})
 			if w.Holds("n2", "prod", ip) != x.want || steers != x.want {
 				t.Errorf("given %d, says %d, leaves %t: holds %t", x.given, x.says, leaves, w.Holds("n2", "prod", ip))
 			}
 			for _, k := range []world.Kind{world.KindHolders, world.KindSteering} {
-				if slices.Contains(touched, world.Touch{Kind: k, Key: "prod"}) != (x.says != 0) {
+				if slices.Contains(touched, world.Entry{Kind: k, Key: "prod"}) != (x.says != 0) {
 					t.Errorf("says %d: touched %v", x.says, touched)
 				}
 			}

@@ -15,7 +15,7 @@ func TestUncountedReportTouchesNoHolders(t *testing.T) {
 	w := compiletest.Big()
 	said := &world.Holding{Node: "n400", BootID: "boot", Holds: w.Holding("n400").Holds, Problems: map[string]string{}}
 	for _, h := range []*world.Holding{holdingAll(w, "n400"), said, holdingAll(w, "n400")} {
-		for _, x := range w.SetHolding(h) {
+		for _, x := range w.ChangesOf(func() { w.SetHolding(h) }) {
 			if x.Kind == world.KindHolders {
 				t.Errorf("%v was touched", x)
 			}
@@ -23,12 +23,14 @@ func TestUncountedReportTouchesNoHolders(t *testing.T) {
 	}
 	e := *w.EgressIP("e7")
 	e.Leaving = []world.Leaving{{Node: "n400", IP: e.IPs[0]}}
-	holders := world.Touch{Kind: world.KindHolders, Key: "e7"}
-	object := world.Touch{Kind: world.KindEgressIP, Key: "e7"}
-	if touched := w.SetEgressIP(&e); !slices.Contains(touched, object) || !w.Holds("n400", "e7", e.IPs[0]) {
+	holders := world.Entry{Kind: world.KindHolders, Key: "e7"}
+	object := world.Entry{Kind: world.KindEgressIP, Key: "e7"}
+	touched := w.ChangesOf(func() { w.SetEgressIP(&e) })
+	if !slices.Contains(touched, object) || !w.Holds("n400", "e7", e.IPs[0]) {
 		t.Errorf("status came to name it: touched %v, holds %v", touched, w.Holds("n400", "e7", e.IPs[0]))
 	}
-	if touched := w.SetHolding(said); !slices.Contains(touched, holders) || w.Holds("n400", "e7", e.IPs[0]) {
+	touched = w.ChangesOf(func() { w.SetHolding(said) })
+	if !slices.Contains(touched, holders) || w.Holds("n400", "e7", e.IPs[0]) {
 		t.Errorf("named, it no longer says so: touched %v", touched)
 	}
 }
@@ -46,8 +48,8 @@ func holdingAll(w *world.World, node string) *world.Holding {
 // node, and nobody else: it may say so as often as it likes.
 func TestOwnProblemTouchesOwnReaders(t *testing.T) {
 	w := compiletest.Big()
-	asked := func(node string) (out []world.Touch) {
-		v := w.Recording(func(x world.Touch) { out = append(out, x) })
+	asked := func(node string) (out []world.Entry) {
+		v := w.Recording(func(x world.Entry) { out = append(out, x) })
 		if have := v.Problem(node, "e7"); have != "" {
 			t.Errorf("%s: %q", node, have)
 		}
@@ -57,9 +59,9 @@ func TestOwnProblemTouchesOwnReaders(t *testing.T) {
 	h := *holdingAll(w, "n400")
 	h.Problems = map[string]string{"": "ovn-controller does not answer"}
 	w.SetHolding(&world.Holding{Node: "n400", BootID: h.BootID, Holds: h.Holds})
-	touched := w.SetHolding(&h)
-	hears := func(asked []world.Touch) bool {
-		return slices.ContainsFunc(asked, func(x world.Touch) bool { return slices.Contains(touched, x) })
+	touched := w.ChangesOf(func() { w.SetHolding(&h) })
+	hears := func(asked []world.Entry) bool {
+		return slices.ContainsFunc(asked, func(x world.Entry) bool { return slices.Contains(touched, x) })
 	}
 	if !hears(own) || hears(other) {
 		t.Errorf("who asked about the node: %v, about another: %v; touched %v", hears(own), hears(other), touched)

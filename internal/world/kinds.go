@@ -21,7 +21,7 @@ func (w *World) keepKinds() {
 	w.networks = Keep(w, Spec[Network]{One: KindNetwork, All: KindNetworks, Object: ref.LogicalNetwork,
 		Key: (*Network).Key, Same: (*Network).sameNetwork, Changed: w.networkChanged})
 	Keep(w, Spec[Node]{One: KindNode, Object: ref.Node, Key: (*Node).Key,
-		TouchesAll: true, Changed: w.nodeChanged, Decides: decidesNode()})
+		NotesAll: true, Changed: w.nodeChanged, Decides: decidesNode()})
 }
 
 func keepAttachments(w *World) {

@@ -136,13 +136,11 @@ func (w *World) PodsIn(ns string) iter.Seq[*Pod] {
 	return func(func(*Pod) bool) {}
 }
 
-// touchSelected touches the pods of a namespace that any of some selectors selects.
-func (w *World) touchSelected(ns string, selectors ...labels.Selector) []Touch {
-	var touched []Touch
+// notePodsSelected notes the pods of a namespace that any of some selectors selects.
+func (w *World) notePodsSelected(ns string, selectors ...labels.Selector) {
 	for _, s := range selectors {
 		for p := range w.podsIn[ns].selectedPods(s) {
-			touched = append(touched, Touch{KindPod, p.Key()})
+			w.noteChanged(KindPod, p.Key())
 		}
 	}
-	return touched
 }

@@ -33,9 +33,10 @@ func TestManyLabelsAsked(t *testing.T) {
 			asked[key] = all[key]
 		}
 		w.SetService(&world.Service{Namespace: "a", Name: "s", Pods: labels.SelectorFromSet(asked)})
-		touched := w.SetEgressService(&world.EgressService{Namespace: "a", Name: "s", UID: fmt.Sprint(round)})
+		one := &world.EgressService{Namespace: "a", Name: "s", UID: fmt.Sprint(round)}
+		touched := w.ChangesOf(func() { w.SetEgressService(one) })
 		is := func(name string) bool {
-			return slices.Contains(touched, world.Touch{Kind: world.KindPod, Key: "a/" + name})
+			return slices.Contains(touched, world.Entry{Kind: world.KindPod, Key: "a/" + name})
 		}
 		if !is("all") || is("some") {
 			t.Fatalf("round %d: touched %v", round, touched)

@@ -148,19 +148,19 @@ func (w *View) Network(name string) *Network {
 }
 
 // SetNetwork adds or replaces a network beside the default one, which stays as flags say.
-func (w *World) SetNetwork(n *Network) []Touch {
+func (w *World) SetNetwork(n *Network) {
 	if n.Name == ref.DefaultNetwork {
-		return nil
+		return
 	}
-	return Set(w, KindNetwork, n)
+	Set(w, KindNetwork, n)
 }
 
 // DelNetwork removes a network beside the default one.
-func (w *World) DelNetwork(name string) []Touch {
+func (w *World) DelNetwork(name string) {
 	if name == ref.DefaultNetwork {
-		return nil
+		return
 	}
-	return Del[Network](w, KindNetwork, name)
+	Del[Network](w, KindNetwork, name)
 }
 
 // PrimaryNetwork is the one by which pods of a namespace talk to the outside, and which EgressIPs are about; of several
@@ -174,7 +174,7 @@ func (w *View) PrimaryNetwork(namespace string) string {
 }
 
 // choosePrimary follows a change of a namespace's labels, or of networks.
-func (w *World) choosePrimary(namespace string) []Touch {
+func (w *World) choosePrimary(namespace string) {
 	best := w.networks[ref.DefaultNetwork]
 	if ns := w.namespaces[namespace]; ns != nil {
 		for name := range w.networks {
@@ -187,46 +187,42 @@ func (w *World) choosePrimary(namespace string) []Touch {
 	}
 	before := w.PrimaryNetwork(namespace)
 	if before == best.Name {
-		return nil
+		return
 	}
 	if w.primary[namespace] = best.Name; best.ID == 0 {
 		delete(w.primary, namespace)
 	}
-	return []Touch{{KindPrimaryNetwork, namespace}}
+	w.noteChanged(KindPrimaryNetwork, namespace)
 }
 
 // networkChanged follows whose each number is, and with that what nodes are believed of their parts, and whose primary
 // network it is.
-func (w *World) networkChanged(old, now *Network) []Touch {
-	var touched []Touch
+func (w *World) networkChanged(old, now *Network) {
 	if old != nil && (now == nil || now.ID != old.ID) {
 		w.numbered[old.ID] = withoutString(w.numbered[old.ID], old.Name)
-		touched = w.touchNumbered(old.ID)
+		w.noteNumbered(old.ID)
 	}
 	if now != nil && !slices.Contains(w.numbered[now.ID], now.Name) {
 		w.numbered[now.ID] = append(slices.Clip(w.numbered[now.ID]), now.Name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.said)) {
 		if n := w.said[name]; len(n.Further) > 0 {
-			touched = append(touched, w.putNode(w.withoutDisputed(n))...)
+			w.putNode(w.withoutDisputed(n))
 		}
 	}
 	for namespace := range w.namespaces {
-		touched = append(touched, w.choosePrimary(namespace)...)
+		w.choosePrimary(namespace)
 	}
-	return touched
 }
 
-// touchNumbered touches the networks that ask for a number.
-func (w *World) touchNumbered(id int) []Touch {
-	var out []Touch
+// noteNumbered invalidates the networks that ask for a number.
+func (w *World) noteNumbered(id int) {
 	for _, name := range w.numbered[id] {
-		out = append(out, Touch{KindNetwork, name})
+		w.noteChanged(KindNetwork, name)
 	}
-	if len(out) == 0 {
+	if len(w.numbered[id]) == 0 {
 		delete(w.numbered, id)
 	}
-	return out
 }
 
 // Part is this node's part of a network, once enough is known to compile it: see Zone.

@@ -40,8 +40,8 @@ func TestFormerKeepsInItsNetwork(t *testing.T) {
 		w.SetNode(inBlue(1, 3))
 		w.SetNode(inBlue(3, 3))
 		if late {
-			touched := w.SetNetwork(blue())
-			if !slices.Contains(touched, world.Touch{Kind: world.KindSubnets, Key: "n1"}) {
+			touched := w.ChangesOf(func() { w.SetNetwork(blue()) })
+			if !slices.Contains(touched, world.Entry{Kind: world.KindSubnets, Key: "n1"}) {
 				t.Errorf("network blue is known: %v", touched)
 			}
 		}
@@ -103,8 +103,8 @@ func TestNetworkNumbers(t *testing.T) {
 	if w.Network("blue") == nil || w.Network("azure") != nil {
 		t.Errorf("blue is %v, azure %v", w.Network("blue"), w.Network("azure"))
 	}
-	touched := w.DelNetwork("blue")
-	if w.Network("azure") == nil || !slices.Contains(touched, world.Touch{Kind: world.KindNetwork, Key: "azure"}) {
+	touched := w.ChangesOf(func() { w.DelNetwork("blue") })
+	if w.Network("azure") == nil || !slices.Contains(touched, world.Entry{Kind: world.KindNetwork, Key: "azure"}) {
 		t.Errorf("without blue azure is %v; touched %v", w.Network("azure"), touched)
 	}
 	for _, id := range []int{-1, 0, world.MaxNetworkID + 1} {

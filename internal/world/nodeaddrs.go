@@ -111,11 +111,11 @@ func (m members) isSettled() bool {
 	return false
 }
 
-// updateNodeNetworks notes the networks that a node has now. A network is touched unless it vouches for any address
+// updateNodeNetworks notes the networks that a node has now. A network changes unless it vouches for any address
 // before and afterwards, whoever joins.
-func (w *World) updateNodeNetworks(name string, was, is []netip.Prefix) (touched []Touch) {
+func (w *World) updateNodeNetworks(name string, was, is []netip.Prefix) {
 	if slices.Equal(was, is) {
-		return nil
+		return
 	}
 	for p := range networksOf(slices.Concat(was, is)) {
 		m := w.nodesIn[p]
@@ -123,15 +123,14 @@ func (w *World) updateNodeNetworks(name string, was, is []netip.Prefix) (touched
 		w.noteNetworkMember(p, name, addrsIn(p, is))
 		now := len(w.nodesIn[p])
 		if !settled || !w.nodesIn[p].isSettled() {
-			touched = append(touched, Touch{KindNodeNetwork, p.String()})
+			w.noteChanged(KindNodeNetwork, p.String())
 		}
 		if length := &w.lengths[p.Bits()]; min(before, now) == 0 && before != now {
 			if *length += now - before; *length == max(now-before, 0) {
-				touched = append(touched, Touch{KindNetworkLengths, ""})
+				w.noteChanged(KindNetworkLengths, "")
 			}
 		}
 	}
-	return touched
 }
 
 // noteNetworkMember notes a node's addresses in a network; none: it is no longer a member.

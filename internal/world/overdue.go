@@ -9,12 +9,12 @@ func (w *View) Overdue(c EgressAddress) string {
 
 // SetOverdue notes that this node waits no longer for another to say that it holds an address, or with "" that none is
 // overdue.
-func (w *World) SetOverdue(c EgressAddress, node string) []Touch {
+func (w *World) SetOverdue(c EgressAddress, node string) {
 	if w.overdue[c] == node {
-		return nil
+		return
 	}
 	if w.overdue[c] = node; node == "" {
 		delete(w.overdue, c)
 	}
-	return []Touch{{KindHolders, c.Object}}
+	w.noteChanged(KindHolders, c.Object)
 }

@@ -9,7 +9,7 @@ func pairOf(a, b *EgressIP) pair { return pair{min(a.Name, b.Name), max(a.Name, 
 
 // destinationsOverlap says whether two EgressIPs have a destination of a family in common; of an EgressIP and itself,
 // whether it has any. It is kept for as long as both have their selectors. The caller has asked which EgressIPs select
-// a pod. A change of this answer touches that one (overlapAnew), and a network that comes or goes does not.
+// a pod. A change of this answer changes the pod (overlapAnew). A network that comes or goes does not.
 func (w *View) destinationsOverlap(a, b *EgressIP, f Family) bool {
 	if a.Traffic == nil && b.Traffic == nil {
 		return true
@@ -49,7 +49,7 @@ func (w *tables) hasNetworks(e *EgressIP) (by [2]bool) {
 
 // overlapAnew follows a change of EgressIPs' destinations: where two of them overlap now that did not, or no longer,
 // pods that both select may be claimed by others than before.
-func (w *World) overlapAnew(concerned map[string]*EgressIP) []Touch {
+func (w *World) overlapAnew(concerned map[string]*EgressIP) {
 	var turned []pair
 	for p, before := range w.overlaps {
 		if concerned[p.one] == nil && concerned[p.other] == nil {
@@ -61,33 +61,31 @@ func (w *World) overlapAnew(concerned map[string]*EgressIP) []Touch {
 		}
 	}
 	if len(turned) == 0 {
-		return nil
+		return
 	}
-	var touched []Touch
+
 	for ns, list := range w.selecting {
 		selected := map[string]*EgressIP{}
 		for _, e := range list {
 			selected[e.Name] = e
 		}
 		for _, p := range turned {
-			touched = append(touched, w.touchSelectedByBoth(ns, selected[p.one], selected[p.other])...)
+			w.notePodsOfBoth(ns, selected[p.one], selected[p.other])
 		}
 	}
-	return touched
 }
 
-// touchSelectedByBoth touches the pods of a namespace that two EgressIPs select there; nil selects none.
-func (w *World) touchSelectedByBoth(ns string, one, other *EgressIP) []Touch {
+// notePodsOfBoth notes the pods of a namespace that two EgressIPs select there; nil selects none.
+func (w *World) notePodsOfBoth(ns string, one, other *EgressIP) {
 	if one == nil || other == nil {
-		return nil
+		return
 	}
-	var touched []Touch
+
 	for p := range w.podsIn[ns].selectedPods(one.Pods) {
 		if other.Pods.Matches(labels.Set(p.Labels)) {
-			touched = append(touched, Touch{KindPod, p.Key()})
+			w.noteChanged(KindPod, p.Key())
 		}
 	}
-	return touched
 }
 
 // forgetOverlaps forgets an EgressIP whose selector of traffic has changed: with that, who is selected in its

@@ -80,8 +80,8 @@ func TestNeverOverriddenIsTold(t *testing.T) {
 		e := *w.EgressIP("e0")
 		e.NeverOverridden = never
 		told := false
-		for _, touched := range w.SetEgressIP(&e) {
-			told = told || touched == world.Touch{Kind: world.KindPod, Key: p.Key()}
+		for _, touched := range w.ChangesOf(func() { w.SetEgressIP(&e) }) {
+			told = told || touched == world.Entry{Kind: world.KindPod, Key: p.Key()}
 		}
 		want := map[bool]string{true: "", false: ref.EgressService}[never]
 		if !told || claimant(w, p, world.V4) != want {

@@ -73,59 +73,57 @@ func orderLast(p, o bool) int {
 	return -1
 }
 
-// updatePodAddresses follows the addresses that a pod says it has, and touches pods that gain or lose one by it.
-func (w *World) updatePodAddresses(old, now *Pod) (touched []Touch) {
+// updatePodAddresses follows the addresses that a pod says it has, and notes the pods that gain or lose one by it.
+func (w *World) updatePodAddresses(old, now *Pod) {
 	for a := range old.claimedAddresses() {
 		if !now.claimsAddress(a) {
-			touched = append(touched, w.giveUp(a, old)...)
+			w.giveUp(a, old)
 		}
 	}
 	for a := range now.claimedAddresses() {
-		touched = append(touched, w.noteAddressClaim(a, now)...)
+		w.noteAddressClaim(a, now)
 	}
-	return touched
 }
 
 // noteAddressClaim notes that a pod says that it has an address, which most have alone.
-func (w *World) noteAddressClaim(a podAddress, p *Pod) []Touch {
+func (w *World) noteAddressClaim(a podAddress, p *Pod) {
 	was := w.rivals[a]
 	if was == nil {
 		only := w.podsAt[a]
 		if w.podsAt[a] = p; only == nil || only.isSamePod(p) {
-			return nil
+			return
 		}
 		was = []*Pod{only}
 	}
-	return w.replaceRivals(a, was, append(withoutPod(was, p), p))
+	w.replaceRivals(a, was, append(withoutPod(was, p), p))
 }
 
 // giveUp notes that a pod does not say any more that it has an address.
-func (w *World) giveUp(a podAddress, p *Pod) []Touch {
+func (w *World) giveUp(a podAddress, p *Pod) {
 	was := w.rivals[a]
 	if was == nil {
 		if only := w.podsAt[a]; only != nil && only.isSamePod(p) {
 			delete(w.podsAt, a)
 		}
-		return nil
+		return
 	}
-	return w.replaceRivals(a, was, withoutPod(was, p))
+	w.replaceRivals(a, was, withoutPod(was, p))
 }
 
-// replaceRivals replaces the pods that say that they have an address, and touches them if it becomes another one's, or
+// replaceRivals replaces the pods that say that they have an address, and notes them if it becomes another one's, or
 // one's alone.
-func (w *World) replaceRivals(a podAddress, was, now []*Pod) (touched []Touch) {
+func (w *World) replaceRivals(a podAddress, was, now []*Pod) {
 	slices.SortFunc(now, (*Pod).compareAddressTitle)
 	w.rivals[a], w.podsAt[a] = now, now[0]
 	if len(now) == 1 {
 		delete(w.rivals, a)
 	}
 	if was[0].isSamePod(now[0]) && len(now) > 1 && len(was) > 1 {
-		return nil
+		return
 	}
 	for _, p := range now {
-		touched = append(touched, Touch{KindPod, p.Key()})
+		w.noteChanged(KindPod, p.Key())
 	}
-	return touched
 }
 
 // withoutPod are some pods without one.
@@ -133,18 +131,17 @@ func withoutPod(pods []*Pod, p *Pod) []*Pod {
 	return slices.DeleteFunc(slices.Clone(pods), func(o *Pod) bool { return o.isSamePod(p) })
 }
 
-// attachmentChanged follows the addresses of this node's attachments, and touches the pods that gain or lose them.
-func (w *World) attachmentChanged(old, now *Attachment) (touched []Touch) {
+// attachmentChanged follows the addresses of this node's attachments, and notes the pods that gain or lose them.
+func (w *World) attachmentChanged(old, now *Attachment) {
 	key := cmp.Or(now, old).Key()
 	for a := range old.podAddresses(w.Self) {
 		removeFromIndex(w.attachedAt, a, key)
-		touched = append(touched, w.touchAt(a, old)...)
+		w.noteAddressAt(a, old)
 	}
 	for a := range now.podAddresses(w.Self) {
 		w.attachedAt[a] = append(withoutString(w.attachedAt[a], key), key)
-		touched = append(touched, w.touchAt(a, now)...)
+		w.noteAddressAt(a, now)
 	}
-	return touched
 }
 
 // podAddresses are those of an attachment on a node; none of nil.
@@ -168,17 +165,16 @@ func (a *Attachment) belongsTo(p *Pod) bool {
 	return a.UID == p.UID && a.Namespace == p.Namespace && a.Name == p.Name
 }
 
-// touchAt touches the pods that say that they have an address that an attachment gets or gives up. A pod that has it
-// alone, as its attachment does, is not in the list: an undisputed address costs nothing.
-func (w *World) touchAt(a podAddress, at *Attachment) (touched []Touch) {
+// noteAddressAt notes the pods that say that they have an address that an attachment gets or gives up. A pod that has
+// it alone, as its attachment does, is not in the list: an undisputed address costs nothing.
+func (w *World) noteAddressAt(a podAddress, at *Attachment) {
 	pods, disputed := w.rivals[a], len(withoutString(w.attachedAt[a], at.Key())) > 0
 	if only := w.podsAt[a]; pods == nil && only != nil && (disputed || !at.belongsTo(only)) {
 		pods = []*Pod{only}
 	}
 	for _, p := range pods {
-		touched = append(touched, Touch{KindPod, p.Key()})
+		w.noteChanged(KindPod, p.Key())
 	}
-	return touched
 }
 
 // ownerOf is whose an address is that a pod says it has, "namespace/name"; "" if it is the pod's own.
@@ -221,7 +217,7 @@ type TakenAddress struct {
 	Owner string
 }
 
-// Taken are the addresses that a pod says it has and that are others'. A change of the answer touches the pod.
+// Taken are the addresses that a pod says it has and that are others'. A change of the answer changes the pod.
 func (w *View) Taken(p *Pod) (out []TakenAddress) {
 	w.noteRead(KindPod, p.Key())
 	for a := range p.claimedAddresses() {

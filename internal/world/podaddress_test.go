@@ -68,13 +68,16 @@ func TestAddressIsOnePods(t *testing.T) {
 				}
 				gone := *has
 				gone.Completed = true
-				if touched := w.SetPod(&gone); !slices.Contains(touched, touch(lacks)) || !addressed(w, lacks) {
+				touched := w.ChangesOf(func() { w.SetPod(&gone) })
+				if !slices.Contains(touched, touch(lacks)) || !addressed(w, lacks) {
 					t.Error("the other one does not get it when the first has completed, or is not touched")
 				}
-				if touched := w.SetPod(has); !slices.Contains(touched, touch(lacks)) || addressed(w, lacks) {
+				touched = w.ChangesOf(func() { w.SetPod(has) })
+				if !slices.Contains(touched, touch(lacks)) || addressed(w, lacks) {
 					t.Error("the other one keeps it when the first is back, or is not touched")
 				}
-				if touched := w.DelPod(has.Key()); !slices.Contains(touched, touch(lacks)) || !addressed(w, lacks) {
+				touched = w.ChangesOf(func() { w.DelPod(has.Key()) })
+				if !slices.Contains(touched, touch(lacks)) || !addressed(w, lacks) {
 					t.Error("the other one does not get it when the first is gone, or is not touched")
 				}
 			}
@@ -82,7 +85,7 @@ func TestAddressIsOnePods(t *testing.T) {
 	}
 }
 
-func touch(p *world.Pod) world.Touch { return world.Touch{Kind: world.KindPod, Key: p.Key()} }
+func touch(p *world.Pod) world.Entry { return world.Entry{Kind: world.KindPod, Key: p.Key()} }
 
 // TestNoRival: what a pod says takes nothing from another where it can have no such address.
 func TestNoRival(t *testing.T) {
@@ -92,7 +95,8 @@ func TestNoRival(t *testing.T) {
 	} {
 		w, p := seenBy("n2"), said(2)
 		w.SetPod(other)
-		if touched := w.SetPod(p); !addressed(w, p) || len(w.Taken(p)) > 0 || slices.Contains(touched, touch(other)) {
+		touched := w.ChangesOf(func() { w.SetPod(p) })
+		if !addressed(w, p) || len(w.Taken(p)) > 0 || slices.Contains(touched, touch(other)) {
 			t.Errorf("%s: the pod lacks its address, or the other one is touched", name)
 		}
 	}
@@ -108,7 +112,7 @@ func TestAttachmentHasTheAddress(t *testing.T) {
 	if addressed(w, attached) || !addressed(w, old) {
 		t.Fatal("without an attachment it is not the older pod's")
 	}
-	touched := w.SetAttachment(at)
+	touched := w.ChangesOf(func() { w.SetAttachment(at) })
 	for _, p := range []*world.Pod{old, attached} {
 		if !slices.Contains(touched, touch(p)) {
 			t.Errorf("pod %s is not touched", p.Key())
@@ -124,7 +128,8 @@ func TestAttachmentHasTheAddress(t *testing.T) {
 		t.Error("it is a pod's that is not attached")
 	}
 	w.SetPod(attached)
-	if touched := w.DelAttachment(at.Key(), at.HostIface); !slices.Contains(touched, touch(old)) ||
+	touched = w.ChangesOf(func() { w.DelAttachment(at.Key(), at.HostIface) })
+	if !slices.Contains(touched, touch(old)) ||
 		!addressed(w, old) || addressed(w, attached) {
 		t.Error("it is not the older pod's once the other is detached")
 	}
@@ -134,7 +139,8 @@ func TestAttachmentHasTheAddress(t *testing.T) {
 func TestUndisputedTouchesNothingMore(t *testing.T) {
 	w, p := seenBy("n1"), said(1)
 	w.SetPod(p)
-	if touched := w.SetAttachment(compiletest.Attachment(p)); slices.Contains(touched, touch(p)) {
+	touched := w.ChangesOf(func() { w.SetAttachment(compiletest.Attachment(p)) })
+	if slices.Contains(touched, touch(p)) {
 		t.Errorf("its attachment touches %v", touched)
 	}
 }

@@ -23,13 +23,13 @@ func (w *View) Pod(key string) *Pod {
 }
 
 // SetPod adds or replaces a pod.
-func (w *World) SetPod(p *Pod) []Touch { return Set(w, KindPod, p) }
+func (w *World) SetPod(p *Pod) { Set(w, KindPod, p) }
 
 // DelPod removes a pod.
-func (w *World) DelPod(key string) []Touch { return Del[Pod](w, KindPod, key) }
+func (w *World) DelPod(key string) { Del[Pod](w, KindPod, key) }
 
 // podChanged keeps the pods of each namespace, and whose each address is.
-func (w *World) podChanged(old, now *Pod) []Touch {
+func (w *World) podChanged(old, now *Pod) {
 	if in := w.endpoints[cmp.Or(now, old).Namespace]; in != nil {
 		in.podMoved(old, now)
 	}
@@ -40,13 +40,14 @@ func (w *World) podChanged(old, now *Pod) []Touch {
 		if len(w.podsIn[old.Namespace].pods) == 0 {
 			delete(w.podsIn, old.Namespace)
 		}
-		return w.updatePodAddresses(old, nil)
+		w.updatePodAddresses(old, nil)
+		return
 	}
 	if w.podsIn[now.Namespace] == nil {
 		w.podsIn[now.Namespace] = newPodGroup()
 	}
 	w.podsIn[now.Namespace].addPod(now)
-	return w.updatePodAddresses(old, now)
+	w.updatePodAddresses(old, now)
 }
 
 func (p *Pod) sameState(o *Pod) bool {
@@ -64,19 +65,22 @@ func (w *View) Namespace(name string) *Namespace {
 }
 
 // SetNamespace adds or replaces a namespace.
-func (w *World) SetNamespace(n *Namespace) []Touch { return Set(w, KindNamespace, n) }
+func (w *World) SetNamespace(n *Namespace) { Set(w, KindNamespace, n) }
 
 // DelNamespace removes a namespace.
-func (w *World) DelNamespace(name string) []Touch { return Del[Namespace](w, KindNamespace, name) }
+func (w *World) DelNamespace(name string) { Del[Namespace](w, KindNamespace, name) }
 
-func (w *World) namespaceChanged(old, now *Namespace) []Touch {
+func (w *World) namespaceChanged(old, now *Namespace) {
 	switch {
 	case now == nil:
-		return append(w.reselectNamespace(old.Name), w.choosePrimary(old.Name)...)
+		w.reselectNamespace(old.Name)
+		w.choosePrimary(old.Name)
+		return
 	case old != nil && old.sameNamespace(now):
-		return nil
+		return
 	}
-	return append(w.reselectNamespace(now.Name), w.choosePrimary(now.Name)...)
+	w.reselectNamespace(now.Name)
+	w.choosePrimary(now.Name)
 }
 
 func (n *Namespace) sameNamespace(o *Namespace) bool {

@@ -7,19 +7,19 @@ import (
 
 // settleHost makes the host's primary addresses those by which the kubelet made this node known, where the gateway
 // bridge has them. A virtual address (VRRP) that comes or goes, or that was there first, changes nothing then.
-func (w *World) settleHost() []Touch {
+func (w *World) settleHost() {
 	if w.found == nil {
-		return nil
+		return
 	}
 	h := *w.found
 	if n := w.nodes[w.Self]; n != nil {
 		h.Primary = ownAddrs(h.Primary, h.Uplink, n.InternalIPs)
 	}
 	if w.host != nil && w.host.equalHost(&h) {
-		return nil
+		return
 	}
 	w.host = &h
-	return []Touch{{KindHost, ""}}
+	w.noteChanged(KindHost, "")
 }
 
 // ownAddrs are preferred, one a family, with what the kubelet tells in place of what the bridge has.

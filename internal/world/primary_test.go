@@ -14,19 +14,19 @@ func TestHostFollowsTheKubelet(t *testing.T) {
 	}
 	w := New("n1", &Config{})
 	for i, x := range []struct {
-		change  func() []Touch
+		change  func()
 		touched bool
 		primary netip.Prefix
 	}{
-		{func() []Touch { return w.SetHost(host(virtual, virtual, own)) }, true, virtual},
-		{func() []Touch { return w.SetNode(&Node{Name: "n2", InternalIPs: []netip.Addr{own.Addr()}}) }, false, virtual},
-		{func() []Touch { return w.SetNode(&Node{Name: "n1", InternalIPs: []netip.Addr{own.Addr()}}) }, true, own},
-		{func() []Touch { return w.SetHost(host(own, own)) }, false, own},
-		{func() []Touch { return w.SetHost(host(virtual, own, virtual)) }, false, own},
-		{func() []Touch { return w.SetNode(&Node{Name: "n1"}) }, true, virtual},
+		{func() { w.SetHost(host(virtual, virtual, own)) }, true, virtual},
+		{func() { w.SetNode(&Node{Name: "n2", InternalIPs: []netip.Addr{own.Addr()}}) }, false, virtual},
+		{func() { w.SetNode(&Node{Name: "n1", InternalIPs: []netip.Addr{own.Addr()}}) }, true, own},
+		{func() { w.SetHost(host(own, own)) }, false, own},
+		{func() { w.SetHost(host(virtual, own, virtual)) }, false, own},
+		{func() { w.SetNode(&Node{Name: "n1"}) }, true, virtual},
 	} {
 		touched := false
-		for _, touch := range x.change() {
+		for _, touch := range w.ChangesOf(x.change) {
 			touched = touched || touch.Kind == KindHost
 		}
 		if have := w.Host().Primary; touched != x.touched || len(have) != 1 || have[0] != x.primary {

@@ -17,15 +17,15 @@ func (w *View) Unreachable(node string) Unreachability {
 }
 
 // SetUnreachable says why a node does not count as reachable, or "" that it does.
-func (w *World) SetUnreachable(node string, why Unreachability) []Touch {
+func (w *World) SetUnreachable(node string, why Unreachability) {
 	if w.unreachable[node] == why {
-		return nil
+		return
 	}
 	w.unreachable[node] = why
 	if why == "" {
 		delete(w.unreachable, node)
 	}
-	return []Touch{{KindReach, node}}
+	w.noteChanged(KindReach, node)
 }
 
 // NotAnswering says whether a node that is probed has not answered yet, or does not answer now, and does not count as
@@ -36,13 +36,13 @@ func (w *View) NotAnswering(node string) bool {
 }
 
 // SetNotAnswering says that a node has not answered, or that it has.
-func (w *World) SetNotAnswering(node string, notAnswering bool) []Touch {
+func (w *World) SetNotAnswering(node string, notAnswering bool) {
 	if w.notAnswering[node] == notAnswering {
-		return nil
+		return
 	}
 	w.notAnswering[node] = true
 	if !notAnswering {
 		delete(w.notAnswering, node)
 	}
-	return []Touch{{KindReach, node}}
+	w.noteChanged(KindReach, node)
 }

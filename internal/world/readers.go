@@ -2,22 +2,22 @@ package world
 
 // Readers records which unit read which key, so that a change recomputes exactly the units that depend on it.
 type Readers[U comparable] struct {
-	of    map[Touch]map[U]struct{}
-	reads map[U][]Touch
+	of    map[Entry]map[U]struct{}
+	reads map[U][]Entry
 }
 
 // NewReaders returns an empty record.
 func NewReaders[U comparable]() *Readers[U] {
-	return &Readers[U]{of: map[Touch]map[U]struct{}{}, reads: map[U][]Touch{}}
+	return &Readers[U]{of: map[Entry]map[U]struct{}{}, reads: map[U][]Entry{}}
 }
 
-// Of are those that have read what was touched.
-func (r *Readers[U]) Of(t Touch) map[U]struct{} { return r.of[t] }
+// Of returns the units that have read an entry.
+func (r *Readers[U]) Of(t Entry) map[U]struct{} { return r.of[t] }
 
 // Reading returns a view that records the keys that u reads through it, and forgets those that u read before.
 func (r *Readers[U]) Reading(w *World, u U) *View {
 	r.Forget(u)
-	return w.Recording(func(t Touch) {
+	return w.Recording(func(t Entry) {
 		if r.of[t] == nil {
 			r.of[t] = map[U]struct{}{}
 		}

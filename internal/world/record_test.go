@@ -48,11 +48,11 @@ func TestRecordDecidesWhenItComes(t *testing.T) {
 	if have := w.Node("n1").Primary; len(have) != 0 {
 		t.Fatalf("n1 has %v, that n3 had first", have)
 	}
-	touched := w.SetNode(compiletest.Recorded(1))
+	changed := w.ChangesOf(func() { w.SetNode(compiletest.Recorded(1)) })
 	if !slices.Equal(w.Node("n1").Primary, compiletest.Node(1).Primary) || len(w.Node("n3").Primary) != 0 {
 		t.Errorf("n1 has %v, n3 %v", w.Node("n1").Primary, w.Node("n3").Primary)
 	}
-	if !slices.Contains(touched, world.Touch{Kind: world.KindNode, Key: "n3"}) {
+	if !slices.Contains(changed, world.Entry{Kind: world.KindNode, Key: "n3"}) {
 		t.Error("n3 is not touched, that lost its address")
 	}
 }
@@ -126,21 +126,20 @@ func placedIsNoPrimary(t *testing.T, e *world.EgressIP, ip netip.Addr) {
 	claims.Record.Addrs = []netip.Addr{compiletest.Primary(3)}
 	for _, first := range []bool{true, false} {
 		w := compiletest.Small("n1", world.SharedGateway)
-		var touched []world.Touch
-		if first {
-			w.SetEgressIP(e)
-			touched = w.SetNode(claims)
-		} else {
+		changed := w.ChangesOf(func() {
+			if first {
+				w.SetEgressIP(e)
+			}
 			w.SetNode(claims)
-			touched = w.SetEgressIP(e)
-		}
+			w.SetEgressIP(e)
+		})
 		n := w.Node("n3")
 		if len(n.Primary) != 0 || !strings.Contains(fmt.Sprint(n.Problems), "is an address of an EgressIP") ||
 			len(w.NodesAt(ip)) != 0 {
 			t.Errorf("it is believed: %+v", n)
 		}
-		if !slices.Contains(touched, world.Touch{Kind: world.KindNode, Key: "n3"}) {
-			t.Errorf("n3 is not touched: %v", touched)
+		if !slices.Contains(changed, world.Entry{Kind: world.KindNode, Key: "n3"}) {
+			t.Errorf("n3 is not noted as changed: %v", changed)
 		}
 		for what, record := range map[string][]netip.Addr{"what is recorded of it": {ip}, "a new node": nil} {
 			had := *claims
@@ -180,9 +179,9 @@ func TestOnlyTheRecordTakesFromServices(t *testing.T) {
 		}
 		accepted := *n
 		accepted.Record.Addrs = []netip.Addr{x}
-		touched := w.SetNode(&accepted)
+		touched := w.ChangesOf(func() { w.SetNode(&accepted) })
 		if !slices.Contains(w.NodesAt(x), "n3") || !c.want &&
-			!slices.Contains(touched, world.Touch{Kind: world.KindNodeAddress, Key: x.String()}) {
+			!slices.Contains(touched, world.Entry{Kind: world.KindNodeAddress, Key: x.String()}) {
 			t.Errorf("%s: recorded now, it does not count: %v", name, touched)
 		}
 	}

@@ -107,28 +107,26 @@ func (w *View) ServiceSpec(key string) *Service {
 }
 
 // SetService adds or replaces a Service.
-func (w *World) SetService(s *Service) []Touch { return Set(w, KindService, s) }
+func (w *World) SetService(s *Service) { Set(w, KindService, s) }
 
 // DelService removes a Service.
-func (w *World) DelService(key string) []Touch { return Del[Service](w, KindService, key) }
+func (w *World) DelService(key string) { Del[Service](w, KindService, key) }
 
-func (w *World) serviceChanged(old, now *Service) []Touch {
+func (w *World) serviceChanged(old, now *Service) {
 	key := cmp.Or(now, old).Key()
-	touched := append(w.updateFrontendClaims(old, now), w.updateActivity(key)...)
-	touched = append(touched, relocateIn(w.servicesAt, KindServiceAddress, key, old.allAddresses(),
-		now.allAddresses())...)
-	touched = append(touched, relocateIn(w.balancersAt, KindBalancerAddress, key, old.balancerAddresses(),
-		now.balancerAddresses())...)
+	w.updateFrontendClaims(old, now)
+	w.updateActivity(key)
+	w.relocateIn(w.servicesAt, KindServiceAddress, key, old.allAddresses(), now.allAddresses())
+	w.relocateIn(w.balancersAt, KindBalancerAddress, key, old.balancerAddresses(), now.balancerAddresses())
 	if !sameEndpoints(old, now) {
-		touched = append(touched, Touch{KindEndpoints, key})
+		w.noteChanged(KindEndpoints, key)
 	}
 	if w.servesEgressService(key) {
-		touched = append(touched, w.endpointsMoved(key, now, true)...)
+		w.endpointsMoved(key, now, true)
 		if !old.selectsAlike(now) {
-			touched = append(touched, w.touchSelectedBy(old, now)...)
+			w.notePodsOf(old, now)
 		}
 	}
-	return touched
 }
 
 // sameSpec compares all but endpoints and Version.

@@ -131,12 +131,12 @@ func (e *EgressIP) ownSlots() (n [2]int) {
 	return n
 }
 
-// slotsTouched follows a change of the number of slots that an EgressIP needs.
-func slotsTouched(old, new *EgressIP) []Touch {
+// noteSlots follows a change of the number of slots that an EgressIP needs.
+func (w *World) noteSlots(old, new *EgressIP) {
 	if old.ownSlots() == new.ownSlots() {
-		return nil
+		return
 	}
-	return []Touch{{KindSlots, ""}}
+	w.noteChanged(KindSlots, "")
 }
 
 // JoinMAC is the hardware address of node id's gateway router on the join switch; id 1 is the cluster router's.

@@ -8,18 +8,18 @@ import (
 
 // Spec is what a world must know of a kind of object to keep a table of it.
 type Spec[T any] struct {
-	// One is the kind of one object in a Touch, and All that of the list of all of them; 0: nobody asks for the list.
+	// One is the kind of one object in an Entry, and All that of the list of all of them; 0: nobody asks for the list.
 	One, All Kind
 	// Object is what references call the objects of the kind: "Pod".
 	Object string
 	Key    func(*T) string
 	// Same says whether a change from one object to another concerns nobody; nil: every change concerns somebody.
 	Same func(a, b *T) bool
-	// Changed brings indexes up to date when an object has become another; nil stands for no object. It returns what
-	// it touched beside the object and the list.
-	Changed func(old, now *T) []Touch
-	// TouchesAll says that Changed returns all that is touched.
-	TouchesAll bool
+	// Changed brings indexes up to date when an object has become another; nil stands for no object. It notes what
+	// changes in addition to the object and the list.
+	Changed func(old, now *T)
+	// NotesAll says that Changed notes all that changes, the object and the list included.
+	NotesAll bool
 	// Decides is of the kinds that a controller decides about.
 	Decides Decides[T]
 }
@@ -27,6 +27,7 @@ type Spec[T any] struct {
 // table is all objects of a kind, by key.
 type table[T any] struct {
 	Spec[T]
+	in      *tables
 	rows    map[string]*T // as everybody reads it: the API's, with decisions in its place
 	decided map[string]*over[T]
 	anew    map[string]bool // those of decided that the API has shown since the last call of ShownAnew
@@ -37,14 +38,15 @@ type kept interface {
 	objectKind() string
 	allKeys() []string
 	hasKey(key string) bool
-	putDecision(key string, d Decision) []Touch
-	dropDecisions() []Touch
+	putDecision(key string, d Decision)
+	dropDecisions()
 	shownAnew() []string
 }
 
 // Keep has a world keep a table of a kind. It is called before there are objects. The rows are for reading.
 func Keep[T any](w *World, s Spec[T]) (rows map[string]*T) {
-	t := &table[T]{Spec: s, rows: map[string]*T{}, decided: map[string]*over[T]{}, anew: map[string]bool{}}
+	t := &table[T]{Spec: s, in: w.tables, rows: map[string]*T{}, decided: map[string]*over[T]{},
+		anew: map[string]bool{}}
 	w.kinds[s.One] = t
 	return t.rows
 }
@@ -71,10 +73,10 @@ func Each[T any](w *View, k Kind) iter.Seq[*T] {
 }
 
 // Set adds or replaces an object of a kind, as the API shows it.
-func Set[T any](w *World, k Kind, o *T) []Touch { return tableOf[T](w.tables, k).setShown(o) }
+func Set[T any](w *World, k Kind, o *T) { tableOf[T](w.tables, k).setShown(o) }
 
 // Del removes an object of a kind.
-func Del[T any](w *World, k Kind, key string) []Touch { return tableOf[T](w.tables, k).deleteRow(key) }
+func Del[T any](w *World, k Kind, key string) { tableOf[T](w.tables, k).deleteRow(key) }
 
 func (t *table[T]) objectKind() string { return t.Object }
 
@@ -82,47 +84,43 @@ func (t *table[T]) allKeys() []string { return slices.Collect(maps.Keys(t.rows))
 
 func (t *table[T]) hasKey(key string) bool { return t.rows[key] != nil }
 
-func (t *table[T]) setShown(o *T) []Touch { return t.putRow(t.Key(o), t.withDecision(o)) }
+func (t *table[T]) setShown(o *T) { t.putRow(t.Key(o), t.withDecision(o)) }
 
 // putRow replaces what everybody reads of one object.
-func (t *table[T]) putRow(key string, now *T) []Touch {
+func (t *table[T]) putRow(key string, now *T) {
 	old := t.rows[key]
 	t.rows[key] = now
-	var touched []Touch
 	switch {
 	case old == nil:
-		touched = t.touchesOf(key)
-	case !t.TouchesAll && (t.Same == nil || !t.Same(old, now)):
-		touched = []Touch{{t.One, key}}
+		t.noteListed(key)
+	case !t.NotesAll && (t.Same == nil || !t.Same(old, now)):
+		t.in.noteChanged(t.One, key)
 	}
-	return t.appendChanged(old, now, touched)
+	if t.Changed != nil {
+		t.Changed(old, now)
+	}
 }
 
-func (t *table[T]) deleteRow(key string) []Touch {
+func (t *table[T]) deleteRow(key string) {
 	old := t.rows[key]
 	if old == nil {
-		return nil
+		return
 	}
 	delete(t.rows, key)
 	delete(t.decided, key)
 	delete(t.anew, key)
-	return t.appendChanged(old, nil, t.touchesOf(key))
+	t.noteListed(key)
+	if t.Changed != nil {
+		t.Changed(old, nil)
+	}
 }
 
-// touchesOf are those of an object that comes or goes.
-func (t *table[T]) touchesOf(key string) []Touch {
-	switch {
-	case t.TouchesAll:
-		return nil
-	case t.All == 0:
-		return []Touch{{t.One, key}}
+// noteListed notes that an object comes or goes.
+func (t *table[T]) noteListed(key string) {
+	if t.NotesAll {
+		return
 	}
-	return []Touch{{t.One, key}, {t.All, ""}}
-}
-
-func (t *table[T]) appendChanged(old, now *T, touched []Touch) []Touch {
-	if t.Changed == nil {
-		return touched
+	if t.in.noteChanged(t.One, key); t.All != 0 {
+		t.in.noteChanged(t.All, "")
 	}
-	return append(touched, t.Changed(old, now)...)
 }

@@ -37,10 +37,10 @@ func (t *Traffic) sameDestinations(o *Traffic) bool {
 }
 
 // SetTraffic adds or replaces an EgressIPTraffic.
-func (w *World) SetTraffic(t *Traffic) []Touch { return Set(w, KindTraffic, t) }
+func (w *World) SetTraffic(t *Traffic) { Set(w, KindTraffic, t) }
 
 // DelTraffic removes an EgressIPTraffic.
-func (w *World) DelTraffic(name string) []Touch { return Del[Traffic](w, KindTraffic, name) }
+func (w *World) DelTraffic(name string) { Del[Traffic](w, KindTraffic, name) }
 
 // Destinations are those to which an EgressIP serves its pods in a family: everything where it has no selector of
 // traffic, or one that is not known.
@@ -129,7 +129,7 @@ func (e *EgressIP) selectsTraffic(t *Traffic) bool {
 
 // trafficChanged forgets the destinations of EgressIPs that select an EgressIPTraffic or did, and says whose claims to
 // packets are others now.
-func (w *World) trafficChanged(old, now *Traffic) []Touch {
+func (w *World) trafficChanged(old, now *Traffic) {
 	alike := old != nil && now != nil && old.sameDestinations(now)
 	concerned := map[string]*EgressIP{}
 	for name, e := range w.egressIPs {
@@ -138,23 +138,23 @@ func (w *World) trafficChanged(old, now *Traffic) []Touch {
 			concerned[name] = e
 		}
 	}
-	var touched []Touch
+
 	for name := range concerned {
 		delete(w.destinations, name)
-		touched = append(touched, Touch{KindDestinations, name})
+		w.noteChanged(KindDestinations, name)
 	}
-	return append(touched, w.overlapAnew(concerned)...)
+	w.overlapAnew(concerned)
 }
 
 // reselectTraffic forgets the destinations of an EgressIP whose selector of traffic has changed.
-func (w *World) reselectTraffic(old, now *EgressIP) []Touch {
+func (w *World) reselectTraffic(old, now *EgressIP) {
 	if old != nil && now != nil && sameSelector(old.Traffic, now.Traffic) {
-		return nil
+		return
 	}
 	name := cmp.Or(now, old).Name
 	delete(w.destinations, name)
 	w.forgetOverlaps(name)
-	return []Touch{{KindDestinations, name}}
+	w.noteChanged(KindDestinations, name)
 }
 
 // sameSelector also tells no selector from one that selects everything, and this from one that selects nothing: their

@@ -101,27 +101,27 @@ func TestDestinations(t *testing.T) {
 	everything, nothing := selective(0), selective(0)
 	everything.Traffic, nothing.Traffic = labels.Everything(), labels.Nothing()
 	for _, x := range []struct {
-		change func() []world.Touch
+		change func()
 		want   string
 	}{
-		{func() []world.Touch { return nil }, "none"},
-		{func() []world.Touch { return w.SetTraffic(compiletest.Traffic(0, "0", "172.20.0.0/24", "fd00::/64")) },
+		{func() {}, "none"},
+		{func() { w.SetTraffic(compiletest.Traffic(0, "0", "172.20.0.0/24", "fd00::/64")) },
 			"172.20.0.0/24"},
-		{func() []world.Touch { return w.SetTraffic(compiletest.Traffic(1, "0", "172.20.1.0/24")) }, "172.20.0.0/23"},
-		{func() []world.Touch { return w.SetTraffic(compiletest.Traffic(0, "other", "172.20.0.0/24")) },
+		{func() { w.SetTraffic(compiletest.Traffic(1, "0", "172.20.1.0/24")) }, "172.20.0.0/23"},
+		{func() { w.SetTraffic(compiletest.Traffic(0, "other", "172.20.0.0/24")) },
 			"172.20.1.0/24"},
-		{func() []world.Touch { return w.SetEgressIP(everything) }, "172.20.0.0/23"},
-		{func() []world.Touch { return w.SetEgressIP(nothing) }, "none"},
-		{func() []world.Touch { return w.SetEgressIP(unselected) }, "all"},
-		{func() []world.Touch { return w.SetEgressIP(selective(0)) }, "172.20.1.0/24"},
-		{func() []world.Touch { return w.DelTraffic("t1") }, "none"},
+		{func() { w.SetEgressIP(everything) }, "172.20.0.0/23"},
+		{func() { w.SetEgressIP(nothing) }, "none"},
+		{func() { w.SetEgressIP(unselected) }, "all"},
+		{func() { w.SetEgressIP(selective(0)) }, "172.20.1.0/24"},
+		{func() { w.DelTraffic("t1") }, "none"},
 	} {
-		touched := x.change()
+		touched := w.ChangesOf(x.change)
 		have := w.Destinations("e0", world.V4)
 		if text := textOf(have); text != x.want {
 			t.Errorf("have %s, want %s", text, x.want)
 		}
-		must := world.Touch{Kind: world.KindDestinations, Key: "e0"}
+		must := world.Entry{Kind: world.KindDestinations, Key: "e0"}
 		if x.want != "none" && !slices.Contains(touched, must) {
 			t.Errorf("%s: %v does not touch %v", x.want, touched, must)
 		}
@@ -144,25 +144,25 @@ func TestUnreadTraffic(t *testing.T) {
 	w.SetTraffic(compiletest.Traffic(1, "1", "172.21.0.0/16"))
 	for _, x := range []struct {
 		name    string
-		change  func() []world.Touch
+		change  func()
 		claims  string
 		touched bool
 	}{
-		{"it cannot be read", func() []world.Touch { return w.SetEgressIP(unread) }, "e1 all", true},
-		{"it can", func() []world.Touch { return w.SetEgressIP(selective(1)) }, "e0 172.20.0.0/16; e1 172.21.0.0/16",
+		{"it cannot be read", func() { w.SetEgressIP(unread) }, "e1 all", true},
+		{"it can", func() { w.SetEgressIP(selective(1)) }, "e0 172.20.0.0/16; e1 172.21.0.0/16",
 			true},
-		{"not any more", func() []world.Touch { return w.SetEgressIP(unread) },
+		{"not any more", func() { w.SetEgressIP(unread) },
 			"e0 172.20.0.0/16; e1 172.21.0.0/16", false},
-		{"for long", func() []world.Touch { return w.SetEgressIP(unread) }, "e0 172.20.0.0/16; e1 172.21.0.0/16",
+		{"for long", func() { w.SetEgressIP(unread) }, "e0 172.20.0.0/16; e1 172.21.0.0/16",
 			false},
-		{"another object", func() []world.Touch { return w.SetEgressIP(another) }, "e1 all", true},
-		{"not in force", func() []world.Touch {
+		{"another object", func() { w.SetEgressIP(another) }, "e1 all", true},
+		{"not in force", func() {
 			e := *another
 			e.InForce, e.Items = [2]bool{}, []world.Assignment{{Node: "n1", IP: e.IPs[0]}}
-			return w.SetEgressIP(&e)
+			w.SetEgressIP(&e)
 		}, "e0 172.20.0.0/16", true},
 	} {
-		touched := slices.Contains(x.change(), world.Touch{Kind: world.KindPod, Key: "ns/p"})
+		touched := slices.Contains(w.ChangesOf(x.change), world.Entry{Kind: world.KindPod, Key: "ns/p"})
 		if have := claims(w, p); have != x.claims || touched != x.touched {
 			t.Errorf("%s: claims %q, want %q; touched: %t", x.name, have, x.claims, touched)
 		}
@@ -192,8 +192,8 @@ func TestClaimsReadNoNetworks(t *testing.T) {
 		{"172.22.0.0/16", true, "; e1 172.22.0.0/16"},
 		{"", true, ""},
 	} {
-		touched := w.SetTraffic(compiletest.Traffic(1, "1", strings.Fields(x.networks)...))
-		if is := slices.Contains(touched, world.Touch{Kind: world.KindPod, Key: "ns/p"}); is != x.touches {
+		touched := w.ChangesOf(func() { w.SetTraffic(compiletest.Traffic(1, "1", strings.Fields(x.networks)...)) })
+		if is := slices.Contains(touched, world.Entry{Kind: world.KindPod, Key: "ns/p"}); is != x.touches {
 			t.Errorf("%q: claims are touched: %v", x.networks, is)
 		}
 		if have := claims(w, p); have != "e0 172.21.1.0/24"+x.further {
@@ -211,7 +211,7 @@ func TestWhoReadClaimsIsTold(t *testing.T) {
 		for range rapid.IntRange(1, 40).Draw(t, "changes") {
 			dirty := map[string]bool{}
 			for range rapid.IntRange(1, 3).Draw(t, "before somebody looks") {
-				for _, touched := range compiletest.Change(t, w) {
+				for _, touched := range w.ChangesOf(func() { compiletest.Change(t, w) }) {
 					for pod := range readers.Of(touched) {
 						dirty[pod] = true
 					}

@@ -23,14 +23,14 @@ func (w *View) Tunnel(node string) Tunnel {
 }
 
 // SetTunnel replaces whether a node answers.
-func (w *World) SetTunnel(node string, t Tunnel) []Touch {
+func (w *World) SetTunnel(node string, t Tunnel) {
 	if w.tunnels[node] == t {
-		return nil
+		return
 	}
 	if w.tunnels[node] = t; t == TunnelUnknown {
 		delete(w.tunnels, node)
 	}
-	return []Touch{{KindTunnel, node}}
+	w.noteChanged(KindTunnel, node)
 }
 
 // Alive says whether packets sent to a node have a chance. Whether the node answers over the tunnel decides, in both
@@ -79,11 +79,11 @@ func (h *Holding) holdsAny(boot string) bool {
 	return false
 }
 
-// hostsTouched follows a change of what a node says it holds.
-func (w *World) hostsTouched(node string, old, new *Holding) []Touch {
+// noteHosting follows a change of what a node says it holds.
+func (w *World) noteHosting(node string, old, new *Holding) {
 	n := w.nodes[node]
 	if n == nil || old.holdsAny(n.BootID) == new.holdsAny(n.BootID) {
-		return nil
+		return
 	}
-	return []Touch{{KindHosts, node}}
+	w.noteChanged(KindHosts, node)
 }

@@ -27,14 +27,14 @@ func (u unsaid) endTime() time.Time { return u.ended.Add(unsaidFor) }
 
 // Pass lets time pass, as far as it has a part in who may hold what. It returns when to pass again though nothing
 // changes; zero: not.
-func (w *World) Pass(now time.Time) (touched []Touch, again time.Time) {
+func (w *World) Pass(now time.Time) (again time.Time) {
 	for ip := range w.ending {
 		list := w.unsaid[ip]
 		left := slices.DeleteFunc(list, func(u unsaid) bool {
 			return !u.named && !u.ended.IsZero() && !now.Before(u.endTime())
 		})
 		if len(left) < len(list) {
-			touched = append(touched, heldTouch(ip))
+			w.noteHeldAt(ip)
 		}
 		w.setUnsaid(ip, left)
 		for i := range left {
@@ -50,32 +50,31 @@ func (w *World) Pass(now time.Time) (touched []Touch, again time.Time) {
 			}
 		}
 	}
-	return touched, again
+	return again
 }
 
 // updateNaming follows which nodes an object's status names for its addresses. Agents do not read it.
-func (w *World) updateNaming(object string, old, new Placement) (touched []Touch) {
+func (w *World) updateNaming(object string, old, new Placement) {
 	if w.Self != "" {
-		return nil
+		return
 	}
-	touched = w.updateNamedHolders(object, &old, &new)
+	w.updateNamedHolders(object, &old, &new)
 	for _, i := range old.Items {
 		if !slices.Contains(new.Items, i) {
-			touched = append(touched, w.noLongerNamed(object, i)...)
+			w.noLongerNamed(object, i)
 		}
 	}
 	for _, i := range new.Items {
 		if !slices.Contains(old.Items, i) || old.Since(i) != new.Since(i) {
-			touched = append(touched, w.noteNamed(object, i, new.Since(i))...)
+			w.noteNamed(object, i, new.Since(i))
 		}
 	}
-	return touched
 }
 
 // noteNamed notes that a node is named for an address, if it has not said already that it holds it as it is given.
-func (w *World) noteNamed(object string, i Assignment, given ref.Since) []Touch {
+func (w *World) noteNamed(object string, i Assignment, given ref.Since) {
 	if w.saysSince(object, i, given) {
-		return nil
+		return
 	}
 	at := HeldFor{Node: i.Node, Object: object, Unsaid: true}
 	u := unsaid{at: at, given: given, named: true}
@@ -85,18 +84,18 @@ func (w *World) noteNamed(object string, i Assignment, given ref.Since) []Touch 
 	} else {
 		w.unsaid[i.IP] = append(list, u)
 	}
-	return []Touch{heldTouch(i.IP)}
+	w.noteHeldAt(i.IP)
 }
 
-func (w *World) noLongerNamed(object string, i Assignment) []Touch {
+func (w *World) noLongerNamed(object string, i Assignment) {
 	for k, u := range w.unsaid[i.IP] {
 		if u.at.Node == i.Node && u.at.Object == object {
 			w.unsaid[i.IP][k].named = false
 			w.ending[i.IP] = struct{}{}
-			return []Touch{heldTouch(i.IP)}
+			w.noteHeldAt(i.IP)
+			return
 		}
 	}
-	return nil
 }
 
 // saysSince says whether a node says since its last boot that it holds an address as it was given. An agent older than
@@ -135,19 +134,18 @@ func (w *World) letGo(object string, i Assignment, given ref.Since, gone bool) {
 }
 
 // recheckBoot looks again at what a node said: it is its word if it said so since it booted.
-func (w *World) recheckBoot(node string) (touched []Touch) {
+func (w *World) recheckBoot(node string) {
 	for object, ips := range w.holdings[node].holdsOrNone() {
 		for _, ip := range ips {
 			i := Assignment{Node: node, IP: ip}
 			if w.hasSaid(object, i) {
-				touched = append(touched, heldTouch(ip))
+				w.noteHeldAt(ip)
 			}
 			if p := w.PlacementOf(object); p != nil && slices.Contains(p.Items, i) {
-				touched = append(touched, w.noteNamed(object, i, p.Since(i))...)
+				w.noteNamed(object, i, p.Since(i))
 			}
 		}
 	}
-	return touched
 }
 
 func (w *World) setUnsaid(ip netip.Addr, list []unsaid) {

@@ -102,7 +102,7 @@ func TestUnsaid(t *testing.T) {
 			h.waited(t, true, "named a moment ago")
 			h.says(h.Node("n1").BootID, 0)
 			h.waited(t, !x.says, "when it says that it holds nothing")
-			if _, again := h.Pass(h.now); !x.says && again != h.now.Add(10*time.Second) {
+			if again := h.Pass(h.now); !x.says && again != h.now.Add(10*time.Second) {
 				t.Errorf("time is to pass at %v", again)
 			}
 			h.Pass(h.now.Add(10*time.Second - 1))

@@ -28,13 +28,13 @@ func TestViewRecords(t *testing.T) {
 			seed := rapid.Uint64().Draw(t, "questions")
 			pods := somePods(w)
 			before := askAll(w, pods, seed)
-			touched := compiletest.Change(t, w)
+			touched := w.ChangesOf(func() { compiletest.Change(t, w) })
 			for question, now := range askAll(w, pods, seed) {
 				old := before[question]
 				if len(old.reads) == 0 {
 					t.Fatalf("%s recorded nothing: make it a method of World, or let it record what it reads", question)
 				}
-				seen := slices.ContainsFunc(touched, func(x world.Touch) bool { return old.reads[x] })
+				seen := slices.ContainsFunc(touched, func(x world.Entry) bool { return old.reads[x] })
 				if !seen && !reflect.DeepEqual(old.answer, now.answer) {
 					t.Fatalf("%s: %v became %v; recorded %v, touched %v",
 						question, old.answer, now.answer, old.reads, touched)
@@ -46,7 +46,7 @@ func TestViewRecords(t *testing.T) {
 
 type reading struct {
 	answer []any
-	reads  map[world.Touch]bool
+	reads  map[world.Entry]bool
 }
 
 // somePods are pods of a world, at least one: a View is asked about those alone. What it says of a pod that is over or
@@ -70,8 +70,8 @@ func askAll(w *world.World, pods []*world.Pod, seed uint64) map[string]reading {
 				arg := argument(draw, pods, m.Type.In(j))
 				args, question = append(args, reflect.ValueOf(arg)), fmt.Sprintf("%s %+v", question, arg)
 			}
-			r := reading{reads: map[world.Touch]bool{}}
-			args[0] = reflect.ValueOf(w.Recording(func(x world.Touch) { r.reads[x] = true }))
+			r := reading{reads: map[world.Entry]bool{}}
+			args[0] = reflect.ValueOf(w.Recording(func(x world.Entry) { r.reads[x] = true }))
 			r.answer = answer(m.Name, m.Func.Call(args))
 			out[question] = r
 		}

@@ -69,7 +69,8 @@ type tables struct {
 	unreachable    map[string]Unreachability // by node
 	notAnswering   map[string]bool           // nodes
 
-	kinds map[Kind]kept // the tables of the kinds that keepKinds lists
+	kinds     map[Kind]kept // the tables of the kinds that keepKinds lists
+	followers []func(Entry)
 }
 
 // New is a world with nothing in it.
@@ -130,9 +131,9 @@ func (w *View) Host() *Host {
 }
 
 // SetHost replaces the host's facts.
-func (w *World) SetHost(h *Host) []Touch {
+func (w *World) SetHost(h *Host) {
 	w.found = h
-	return w.settleHost()
+	w.settleHost()
 }
 
 func (h *Host) equalHost(o *Host) bool {
@@ -161,61 +162,67 @@ func (w *View) Node(name string) *Node {
 }
 
 // SetNode adds or replaces a node. What Node then says of it, and of others, is what is believed.
-func (w *World) SetNode(n *Node) []Touch { return Set(w, KindNode, n.orBefore(w.said[n.Name])) }
+func (w *World) SetNode(n *Node) { Set(w, KindNode, n.orBefore(w.said[n.Name])) }
 
 // nodeChanged follows what the Nodes say, and who is believed by it.
-func (w *World) nodeChanged(old, now *Node) []Touch {
+func (w *World) nodeChanged(old, now *Node) {
 	if now == nil {
-		return w.nodeGone(old.Name)
+		w.nodeGone(old.Name)
+		return
 	}
 	others := w.noteClaims(now.Name, now)
-	touched := w.putNode(w.withoutDisputed(now))
+	w.putNode(w.withoutDisputed(now))
 	for _, name := range others {
-		touched = append(touched, w.putNode(w.withoutDisputed(w.said[name]))...)
+		w.putNode(w.withoutDisputed(w.said[name]))
 	}
-	return touched
 }
 
-func (w *World) putNode(n *Node) []Touch {
+func (w *World) putNode(n *Node) {
 	old := w.nodes[n.Name]
 	w.nodes[n.Name] = n
-	var host []Touch
+
 	if n.Name == w.Self {
-		host = w.settleHost()
+		w.settleHost()
 	} else if w.Self == "" && (old == nil || old.BootID != n.BootID) {
-		host = w.recheckBoot(n.Name)
+		w.recheckBoot(n.Name)
 	}
 	if old == nil {
 		at, _ := slices.BinarySearch(w.nodeNames, n.Name)
 		w.nodeNames = slices.Insert(w.nodeNames, at, n.Name)
-		return slices.Concat(host, w.touchHolder(n.Name), w.noteNodeAddresses(n.Name, nil, n),
-			[]Touch{{KindNode, n.Name}, {KindSubnets, n.Name}, {KindNodes, ""}})
+		w.noteWordOf(n.Name)
+		w.noteNodeAddresses(n.Name, nil, n)
+		w.noteChanged(KindNode, n.Name)
+		w.noteChanged(KindSubnets, n.Name)
+		w.noteChanged(KindNodes, "")
+		return
 	}
 	if old.sameNode(n) {
-		return host
+		return
 	}
-	touched := slices.Concat(host, w.touchHolder(n.Name), w.noteNodeAddresses(n.Name, old, n),
-		[]Touch{{KindNode, n.Name}})
+	w.noteWordOf(n.Name)
+	w.noteNodeAddresses(n.Name, old, n)
+	w.noteChanged(KindNode, n.Name)
 	if !slices.Equal(old.Subnets, n.Subnets) || !maps.EqualFunc(old.Further, n.Further, NodeNetwork.sameSubnets) {
-		touched = append(touched, Touch{KindSubnets, n.Name})
+		w.noteChanged(KindSubnets, n.Name)
 	}
-	return touched
 }
 
 // DelNode removes a node.
-func (w *World) DelNode(name string) []Touch { return Del[Node](w, KindNode, name) }
+func (w *World) DelNode(name string) { Del[Node](w, KindNode, name) }
 
-func (w *World) nodeGone(name string) []Touch {
+func (w *World) nodeGone(name string) {
 	old := w.nodes[name]
 	delete(w.nodes, name)
 	at, _ := slices.BinarySearch(w.nodeNames, name)
 	w.nodeNames = slices.Delete(w.nodeNames, at, at+1)
-	touched := append(append(w.touchHolder(name), w.noteNodeAddresses(name, old, nil)...), Touch{KindNode, name},
-		Touch{KindSubnets, name}, Touch{KindNodes, ""})
+	w.noteWordOf(name)
+	w.noteNodeAddresses(name, old, nil)
+	w.noteChanged(KindNode, name)
+	w.noteChanged(KindSubnets, name)
+	w.noteChanged(KindNodes, "")
 	for _, other := range w.noteClaims(name, nil) {
-		touched = append(touched, w.putNode(w.withoutDisputed(w.said[other]))...)
+		w.putNode(w.withoutDisputed(w.said[other]))
 	}
-	return touched
 }
 
 // sameNode compares nodes: a kubelet writes its status every few seconds, and most of it concerns nobody here.
@@ -246,14 +253,14 @@ func (w *View) Attachment(key string) *Attachment {
 }
 
 // SetAttachment adds or replaces a pod's port.
-func (w *World) SetAttachment(a *Attachment) []Touch { return Set(w, KindAttachment, a) }
+func (w *World) SetAttachment(a *Attachment) { Set(w, KindAttachment, a) }
 
 // DelAttachment removes a pod's port, unless a newer one of the same pod has taken its place.
-func (w *World) DelAttachment(key, hostIface string) []Touch {
+func (w *World) DelAttachment(key, hostIface string) {
 	if a := w.attachments[key]; a == nil || a.HostIface != hostIface {
-		return nil
+		return
 	}
-	return Del[Attachment](w, KindAttachment, key)
+	Del[Attachment](w, KindAttachment, key)
 }
 
 // ByPrecedence is the one order of precedence: creation, then name.

@@ -63,6 +63,7 @@ type disturbance struct {
 type Oracle struct {
 	mu        sync.Mutex
 	world     *world.World
+	changed   bool               // the change under way changes something
 	pods      map[string][]state // by "namespace/name"
 	disturbed []*disturbance
 	windows   map[string][]window // by pod, of its states; those that were asked for since anything changed
@@ -76,14 +77,17 @@ func (w window) contains(at time.Time) bool { return !w.from.After(at) && !w.to.
 
 // New is an oracle of a cluster without objects.
 func New(c *world.Config) *Oracle {
-	return &Oracle{world: world.New("", c), pods: map[string][]state{}, windows: map[string][]window{}}
+	o := &Oracle{world: world.New("", c), pods: map[string][]state{}, windows: map[string][]window{}}
+	o.world.FollowChanges(func(world.Entry) { o.changed = true })
+	return o
 }
 
 // Apply notes a change of the API that was seen at a time. Times must not decrease.
-func (o *Oracle) Apply(at time.Time, change func(*world.World) []world.Touch) {
+func (o *Oracle) Apply(at time.Time, change func(*world.World)) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if len(change(o.world)) == 0 {
+	o.changed = false
+	if change(o.world); !o.changed {
 		return
 	}
 	for p := range o.world.EachPod() {

@@ -25,7 +25,7 @@ func second(s float64) time.Time {
 // history is an oracle under test. Its EgressIPs select pods by the value of label "group", and n3 holds all addresses.
 type history struct{ *Oracle }
 
-func (h history) set(at float64, change func(w *world.World) []world.Touch) {
+func (h history) set(at float64, change func(w *world.World)) {
 	h.Apply(second(at), change)
 }
 
@@ -37,12 +37,12 @@ func (h history) egressIP(at float64, e world.EgressIP, ips ...netip.Addr) {
 			e.Items = append(e.Items, world.Assignment{Node: "n3", IP: ip})
 		}
 	}
-	h.set(at, func(w *world.World) []world.Touch { return w.SetEgressIP(&e) })
+	h.set(at, func(w *world.World) { w.SetEgressIP(&e) })
 }
 
 func (h history) pod(at float64, name, node, group string) {
-	h.set(at, func(w *world.World) []world.Touch {
-		return w.SetPod(&world.Pod{Namespace: "ns", Name: name, UID: name, Node: node, Running: true,
+	h.set(at, func(w *world.World) {
+		w.SetPod(&world.Pod{Namespace: "ns", Name: name, UID: name, Node: node, Running: true,
 			Labels: map[string]string{"group": group}})
 	})
 }
@@ -60,11 +60,11 @@ var inForce = world.Placement{InForce: [2]bool{world.V4: true}}
 func begun() history {
 	h := history{New(&world.Config{})}
 	for name, ip := range map[string]netip.Addr{"n1": n1, "n2": n2} {
-		h.set(0, func(w *world.World) []world.Touch {
-			return w.SetNode(&world.Node{Name: name, UID: name, InternalIPs: []netip.Addr{ip}})
+		h.set(0, func(w *world.World) {
+			w.SetNode(&world.Node{Name: name, UID: name, InternalIPs: []netip.Addr{ip}})
 		})
 	}
-	h.set(0, func(w *world.World) []world.Touch { return w.SetNamespace(&world.Namespace{Name: "ns"}) })
+	h.set(0, func(w *world.World) { w.SetNamespace(&world.Namespace{Name: "ns"}) })
 	h.egressIP(0, world.EgressIP{Name: "a", Placement: inForce}, ipA)
 	h.egressIP(0, world.EgressIP{Name: "b", Placement: inForce}, ipB)
 	for _, p := range []string{"a", "b", "p"} {
@@ -151,7 +151,7 @@ func TestDisturbedInTurn(t *testing.T) {
 // TestFormerAddress: a pod with the address of a former pod has no claim to what that one had.
 func TestFormerAddress(t *testing.T) {
 	h := begun()
-	h.set(100, func(w *world.World) []world.Touch { return w.DelPod("ns/a") })
+	h.set(100, func(w *world.World) { w.DelPod("ns/a") })
 	h.pod(100.1, "c", "n1", "b")
 	h.judge(t, "the former pod, within the promise", 101, "a", ipA, outside, true)
 	h.judge(t, "the former pod, later", 104, "a", ipA, outside, false)
@@ -180,8 +180,8 @@ func TestMoved(t *testing.T) {
 // TestDestinations: an EgressIP with networks serves these, and the node's address is right for others.
 func TestDestinations(t *testing.T) {
 	h := begun()
-	h.set(50, func(w *world.World) []world.Touch {
-		return w.SetTraffic(&world.Traffic{Name: "t", Networks: []netip.Prefix{netip.PrefixFrom(other, 24).Masked()}})
+	h.set(50, func(w *world.World) {
+		w.SetTraffic(&world.Traffic{Name: "t", Networks: []netip.Prefix{netip.PrefixFrom(other, 24).Masked()}})
 	})
 	h.egressIP(50, world.EgressIP{Name: "a", Placement: inForce, Traffic: labels.Everything()}, ipA)
 	h.judge(t, "to a network", 60, "a", ipA, other, true)
@@ -193,15 +193,15 @@ func TestDestinations(t *testing.T) {
 // TestServiceBefore: an EgressService in force comes before an EgressIP.
 func TestServiceBefore(t *testing.T) {
 	h := begun()
-	h.set(50, func(w *world.World) []world.Touch {
-		return w.SetService(&world.Service{Namespace: "ns", Name: "s", LoadBalancer: true,
+	h.set(50, func(w *world.World) {
+		w.SetService(&world.Service{Namespace: "ns", Name: "s", LoadBalancer: true,
 			LoadBalancerIPs: []netip.Addr{moved}, ClusterIPs: []netip.Addr{netip.MustParseAddr("10.96.0.9")},
 			Pods: labels.SelectorFromSet(labels.Set{"group": "a"})})
 	})
 	h.judge(t, "without EgressService", 51, "a", ipA, outside, true)
 	service := &world.EgressService{Namespace: "ns", Name: "s", UID: "s", Host: "n3", Placement: world.Placement{
 		InForce: inForce.InForce, Items: []world.Assignment{{Node: "n3", IP: moved}}}}
-	h.set(60, func(w *world.World) []world.Touch { return w.SetEgressService(service) })
+	h.set(60, func(w *world.World) { w.SetEgressService(service) })
 	h.judge(t, "as the EgressService", 64, "a", moved, outside, true)
 	h.judge(t, "as the EgressIP", 64, "a", ipA, outside, false)
 	h.judge(t, "another pod", 64, "b", ipB, outside, true)

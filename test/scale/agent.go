@@ -29,6 +29,7 @@ type agent struct {
 	world    *world.World
 	api      *node.API
 	own      map[string]bool // pods of the node
+	changed  []world.Entry   // by the change under way
 	last     *node.Report
 	stale    bool
 	reported atomic.Bool
@@ -66,12 +67,14 @@ func newAgent(self string, config *rest.Config) (*agent, error) {
 // run is the agent's loop, until ctx ends.
 func (a *agent) run(ctx context.Context) {
 	go a.source.Run(ctx)
+	a.world.FollowChanges(func(e world.Entry) { a.changed = append(a.changed, e) })
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case change := <-a.source.Changes():
-			a.note(change(a.world))
+			change(a.world)
+			a.takeChanged()
 			a.drain()
 		}
 		if a.source.Synced() {
@@ -84,16 +87,17 @@ func (a *agent) drain() {
 	for {
 		select {
 		case change := <-a.source.Changes():
-			a.note(change(a.world))
+			change(a.world)
+			a.takeChanged()
 		default:
 			return
 		}
 	}
 }
 
-// note says whether the report may be another one after a change.
-func (a *agent) note(touched []world.Touch) {
-	for _, t := range touched {
+// takeChanged notes whether the report may be another one after a change.
+func (a *agent) takeChanged() {
+	for _, t := range a.changed {
 		switch t.Kind {
 		case world.KindPod:
 			p := a.world.Pod(t.Key)
@@ -106,6 +110,7 @@ func (a *agent) note(touched []world.Touch) {
 			a.stale = true
 		}
 	}
+	a.changed = a.changed[:0]
 }
 
 // tell reports what has become different.

@@ -31,7 +31,7 @@ const (
 // progress is what the agent beside many pods says of itself.
 type progress struct {
 	Pods    int // that it knows
-	Touched int // how often one of them changed
+	Changed int // how often one of them changed
 }
 
 // measureAgent measures one agent beside many pods of other nodes: a process that follows and compiles as the agent
@@ -76,7 +76,7 @@ func (c *cluster) printAgent(ctx context.Context, pid int, at progress,
 	if err := c.changePods(ctx); err != nil {
 		return err
 	}
-	now, err := said(func(p progress) bool { return p.Touched >= at.Touched+min(c.pods, aloneChanges) })
+	now, err := said(func(p progress) bool { return p.Changed >= at.Changed+min(c.pods, aloneChanges) })
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (c *cluster) printAgent(ctx context.Context, pid int, at progress,
 	if err != nil {
 		return err
 	}
-	events := now.Touched - at.Touched
+	events := now.Changed - at.Changed
 	fmt.Printf("one agent beside %d pods: VmRSS %.0f MiB, VmHWM %.0f MiB; "+
 		"a foreign pod's event: %.3f ms of a processor, %d bytes\n", now.Pods, resident, peak,
 		1000*(after.cpu-before.cpu)/float64(events), (after.read-before.read)/int64(events))
@@ -171,16 +171,16 @@ func soleAgent(ctx context.Context, kubeconfig string) error {
 	a.world.SetHost(hostOf(0))
 	go a.source.Run(ctx)
 	memo, said := compile.NewMemo(all.Features()), progress{}
+	a.world.FollowChanges(said.count)
 	tick := time.NewTicker(500 * time.Millisecond)
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case change := <-a.source.Changes():
-			touched := change(a.world)
-			said.count(touched)
+			change(a.world)
 			if a.source.Synced() {
-				memo.Update(a.world, touched)
+				memo.Update(a.world)
 			}
 		case <-tick.C:
 			said.Pods = 0
@@ -194,11 +194,9 @@ func soleAgent(ctx context.Context, kubeconfig string) error {
 	}
 }
 
-func (p *progress) count(touched []world.Touch) {
-	for _, t := range touched {
-		if t.Kind == world.KindPod {
-			p.Touched++
-		}
+func (p *progress) count(e world.Entry) {
+	if e.Kind == world.KindPod {
+		p.Changed++
 	}
 }
 

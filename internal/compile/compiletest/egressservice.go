@@ -42,19 +42,19 @@ func LoadBalancer(i int, pods ...*world.Pod) *world.Service {
 }
 
 // DrawEgressService is an EgressService, or its Service, that comes, changes or goes.
-func DrawEgressService(t *rapid.T) func(*world.World) []world.Touch {
+func DrawEgressService(t *rapid.T) func(*world.World) {
 	i := rapid.IntRange(0, 5).Draw(t, "which egress service")
 	switch key := EgressService(i).Key(); rapid.IntRange(0, 7).Draw(t, "what of it") {
 	case 0:
-		return func(w *world.World) []world.Touch { return w.DelEgressService(key) }
+		return func(w *world.World) { w.DelEgressService(key) }
 	case 1:
-		return func(w *world.World) []world.Touch { return w.DelService(key) }
+		return func(w *world.World) { w.DelService(key) }
 	case 2, 3, 4:
 		s := randomEgressService(t, i)
-		return func(w *world.World) []world.Touch { return w.SetEgressService(s) }
+		return func(w *world.World) { w.SetEgressService(s) }
 	}
 	s := randomLoadBalancer(t, i)
-	return func(w *world.World) []world.Touch { return w.SetService(s) }
+	return func(w *world.World) { w.SetService(s) }
 }
 
 // randomLoadBalancer has some pods of its namespace, and at times one of another.

@@ -13,12 +13,12 @@ import (
 var networks = [...]string{"blue", "red"}
 
 // drawNetwork is a network that comes, changes or goes.
-func drawNetwork(t *rapid.T) func(*world.World) []world.Touch {
+func drawNetwork(t *rapid.T) func(*world.World) {
 	n := randomNetwork(t)
 	if rapid.IntRange(0, 3).Draw(t, "network deleted") == 0 {
-		return func(w *world.World) []world.Touch { return w.DelNetwork(n.Name) }
+		return func(w *world.World) { w.DelNetwork(n.Name) }
 	}
-	return func(w *world.World) []world.Touch { return w.SetNetwork(n) }
+	return func(w *world.World) { w.SetNetwork(n) }
 }
 
 // randomNetwork has the default network's very subnets, or some of them. Both may ask for one number.

@@ -47,27 +47,27 @@ func newcomersPod(i int, app, node string) *world.Pod {
 }
 
 // Life is all that happens to the EgressIP, in order; n3 hosts it.
-func (c *Newcomer) Life() []func() []world.Touch {
+func (c *Newcomer) Life() []func() {
 	ip := V4(172, 18, 0, 77)
-	next := func(change func(*world.EgressIP)) func() []world.Touch {
-		return func() []world.Touch {
+	next := func(change func(*world.EgressIP)) func() {
+		return func() {
 			e := EgressIP(0, "app="+chosen, ip)
 			change(e)
-			return c.World.SetEgressIP(e)
+			c.World.SetEgressIP(e)
 		}
 	}
 	given := func(e *world.EgressIP) { e.Items = []world.Assignment{{Node: "n3", IP: ip}} }
-	holds := func(ips map[string][]netip.Addr) func() []world.Touch {
-		return func() []world.Touch {
-			return c.World.SetHolding(&world.Holding{Node: "n3", BootID: "boot-n3", Holds: ips})
+	holds := func(ips map[string][]netip.Addr) func() {
+		return func() {
+			c.World.SetHolding(&world.Holding{Node: "n3", BootID: "boot-n3", Holds: ips})
 		}
 	}
-	return []func() []world.Touch{
+	return []func(){
 		next(func(*world.EgressIP) {}),
 		next(given),
 		holds(map[string][]netip.Addr{c.name: {ip}}),
 		next(func(e *world.EgressIP) { given(e); e.InForce[world.V4] = true }),
-		func() []world.Touch { return c.World.DelEgressIP(c.name) },
+		func() { c.World.DelEgressIP(c.name) },
 		holds(nil),
 	}
 }

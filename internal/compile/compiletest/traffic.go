@@ -28,10 +28,10 @@ func Traffic(i int, to string, networks ...string) *world.Traffic {
 }
 
 // DrawTraffic is an EgressIPTraffic that comes, changes or goes.
-func DrawTraffic(t *rapid.T) func(*world.World) []world.Touch {
+func DrawTraffic(t *rapid.T) func(*world.World) {
 	i := rapid.IntRange(0, 2).Draw(t, "which traffic")
 	if rapid.IntRange(0, 3).Draw(t, "traffic deleted") == 0 {
-		return func(w *world.World) []world.Touch { return w.DelTraffic(fmt.Sprint("t", i)) }
+		return func(w *world.World) { w.DelTraffic(fmt.Sprint("t", i)) }
 	}
 	networks := rapid.SliceOfN(rapid.SampledFrom([]string{"172.20.0.0/16", "172.20.1.0/24", "172.21.0.0/16",
 		"172.18.0.100/32", "fd00:20::/64", "fd00:21::/64", "0.0.0.0/0"}), 0, 3).Draw(t, "networks")
@@ -39,7 +39,7 @@ func DrawTraffic(t *rapid.T) func(*world.World) []world.Touch {
 	if rapid.IntRange(0, 3).Draw(t, "traffic has a problem") == 0 {
 		o.Problems = []string{"one of its networks cannot be read"}
 	}
-	return func(w *world.World) []world.Touch { return w.SetTraffic(o) }
+	return func(w *world.World) { w.SetTraffic(o) }
 }
 
 // Selective is a world of EgressIPs in force that select one EgressIPTraffic, t0 of label "to" a, with so many pods

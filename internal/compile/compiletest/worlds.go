@@ -165,66 +165,67 @@ func SecondaryAddr(i int) []netip.Addr {
 func egressAddrs(i int) []netip.Addr { return append(EgressAddr(i), SecondaryAddr(i)...) }
 
 // Change makes one random change of a Small world.
-func Change(t *rapid.T, w *world.World) []world.Touch { return Draw(t, w)(w) }
+func Change(t *rapid.T, w *world.World) { Draw(t, w)(w) }
 
 // Draw is one random change of a Small world with w's Self, to be made later or never.
-func Draw(t *rapid.T, w *world.World) func(*world.World) []world.Touch {
+func Draw(t *rapid.T, w *world.World) func(*world.World) {
 	i := rapid.IntRange(0, 5).Draw(t, "i")
 	node := fmt.Sprint("n", rapid.IntRange(1, 3).Draw(t, "node"))
 	switch rapid.IntRange(0, 24).Draw(t, "change") {
 	case 0:
 		n := changedNode(t, node)
-		return func(w *world.World) []world.Touch { return w.SetNode(n) }
+		return func(w *world.World) { w.SetNode(n) }
 	case 1:
 		if node != w.Self {
-			return func(w *world.World) []world.Touch { return w.DelNode(node) }
+			return func(w *world.World) { w.DelNode(node) }
 		}
 		h := changedHost(t, w.Self)
-		return func(w *world.World) []world.Touch { return w.SetHost(h) }
+		return func(w *world.World) { w.SetHost(h) }
 	case 2, 3:
 		return changedPod(t, i, node)
 	case 4:
 		p := Pod(i, node)
-		return func(w *world.World) []world.Touch {
-			return append(w.DelPod(p.Key()), w.DelAttachment(p.Key(), "veth"+p.Name)...)
+		return func(w *world.World) {
+			w.DelPod(p.Key())
+			w.DelAttachment(p.Key(), "veth"+p.Name)
 		}
 	case 5:
 		n := &world.Namespace{Name: fmt.Sprint("ns", i%3), Labels: map[string]string{"env": fmt.Sprint(i)}}
-		return func(w *world.World) []world.Touch { return w.SetNamespace(n) }
+		return func(w *world.World) { w.SetNamespace(n) }
 	case 6:
-		return func(w *world.World) []world.Touch { return w.DelNamespace(fmt.Sprint("ns", i%3)) }
+		return func(w *world.World) { w.DelNamespace(fmt.Sprint("ns", i%3)) }
 	case 7, 8, 9:
 		e := randomEgressIP(t, i%4)
-		return func(w *world.World) []world.Touch { return w.SetEgressIP(e) }
+		return func(w *world.World) { w.SetEgressIP(e) }
 	case 10:
-		return func(w *world.World) []world.Touch { return w.DelEgressIP(fmt.Sprint("e", i%4)) }
+		return func(w *world.World) { w.DelEgressIP(fmt.Sprint("e", i%4)) }
 	case 11:
 		return drawReport(t, w, node)
 	case 12:
 		return randomYield(t, world.EgressAddress{Object: fmt.Sprint("e", i%4), IP: EgressAddr(2 * (i % 4))[0]})
 	case 13:
 		s := RandomService(t, i)
-		return func(w *world.World) []world.Touch { return w.SetService(s) }
+		return func(w *world.World) { w.SetService(s) }
 	case 15:
-		return func(w *world.World) []world.Touch { return w.DelService(fmt.Sprint("default/s", i)) }
+		return func(w *world.World) { w.DelService(fmt.Sprint("default/s", i)) }
 	case 14:
 		state := world.Tunnel(rapid.IntRange(0, 2).Draw(t, "tunnel"))
-		return func(w *world.World) []world.Touch { return w.SetTunnel(node, state) }
+		return func(w *world.World) { w.SetTunnel(node, state) }
 	case 17, 18, 19, 20, 21:
-		return []func(*rapid.T) func(*world.World) []world.Touch{drawNetwork, DrawTraffic, DrawEgressService}[i%3](t)
+		return []func(*rapid.T) func(*world.World){drawNetwork, DrawTraffic, DrawEgressService}[i%3](t)
 	case 22:
 		claim := world.EgressAddress{Object: fmt.Sprint("e", i%4), IP: EgressAddr(i % 4)[0]}
 		overdue := rapid.SampledFrom([]string{"", "n1", "n2"}).Draw(t, "overdue")
-		return func(w *world.World) []world.Touch { return w.SetOverdue(claim, overdue) }
+		return func(w *world.World) { w.SetOverdue(claim, overdue) }
 	case 23:
 		n := oddNode(t, 1+i%3)
-		return func(w *world.World) []world.Touch { return w.SetNode(n) }
+		return func(w *world.World) { w.SetNode(n) }
 	}
-	return []func(*world.World) []world.Touch{apiServers(i % 2), drawClearance(t, node, i)}[i/2%2]
+	return []func(*world.World){apiServers(i % 2), drawClearance(t, node, i)}[i/2%2]
 }
 
 // drawClearance changes what is known of a node, or of the former claims to a pod's address, or makes it count.
-func drawClearance(t *rapid.T, node string, i int) func(*world.World) []world.Touch {
+func drawClearance(t *rapid.T, node string, i int) func(*world.World) {
 	c := world.Clearance{Cleared: rapid.Bool().Draw(t, "cleared"), Late: rapid.Bool().Draw(t, "late")}
 	formers := func(*world.World) []world.Former { return nil }
 	if rapid.Bool().Draw(t, "formers") {
@@ -233,19 +234,19 @@ func drawClearance(t *rapid.T, node string, i int) func(*world.World) []world.To
 			return []world.Former{{By: []world.Claimant{by}, To: destinations.Everything(), Nodes: []string{node}}}
 		}
 	}
-	return []func(*world.World) []world.Touch{
+	return []func(*world.World){
 		(*world.World).BeginClearing,
-		func(w *world.World) []world.Touch { return w.SetClearance(node, c) },
-		func(w *world.World) []world.Touch { return w.SetFormers(Pod(i, node).IPs[0], formers(w)) },
+		func(w *world.World) { w.SetClearance(node, c) },
+		func(w *world.World) { w.SetFormers(Pod(i, node).IPs[0], formers(w)) },
 	}[i%3]
 }
 
 // apiServers has one of two addresses be the API server's.
-func apiServers(i int) func(*world.World) []world.Touch {
+func apiServers(i int) func(*world.World) {
 	s := &world.Service{Namespace: "default", Name: "kubernetes", ClusterIPs: []netip.Addr{V4(10, 96, 0, 1)},
 		Ports: []world.ServicePort{{Protocol: "tcp", Port: 443,
 			Endpoints: []world.Endpoint{{AddrPort: netip.AddrPortFrom(V4(172, 18, 0, 250+i), 6443), Ready: true}}}}}
-	return func(w *world.World) []world.Touch { return w.SetService(s) }
+	return func(w *world.World) { w.SetService(s) }
 }
 
 // oddNode is a recorded node that is recreated or taken down, or whose report is incomplete.
@@ -273,19 +274,19 @@ func onceIn(t *rapid.T, draws int, label string) bool {
 }
 
 // drawReport is what a node says it holds, or that it says nothing any more.
-func drawReport(t *rapid.T, w *world.World, node string) func(*world.World) []world.Touch {
+func drawReport(t *rapid.T, w *world.World, node string) func(*world.World) {
 	if rapid.IntRange(0, 4).Draw(t, "report deleted") == 0 {
-		return func(w *world.World) []world.Touch { return w.DelHolding(node) }
+		return func(w *world.World) { w.DelHolding(node) }
 	}
 	h := randomHolding(t, node)
 	if node == w.Self && rapid.Bool().Draw(t, "by itself") {
-		return func(w *world.World) []world.Touch { return w.SetOwn(h) }
+		return func(w *world.World) { w.SetOwn(h) }
 	}
-	return func(w *world.World) []world.Touch { return w.SetHolding(h) }
+	return func(w *world.World) { w.SetHolding(h) }
 }
 
 // changedPod has some addresses, or says that it has those of another pod and was never attached.
-func changedPod(t *rapid.T, i int, node string) func(*world.World) []world.Touch {
+func changedPod(t *rapid.T, i int, node string) func(*world.World) {
 	p := inNetworks(t, Pod(i, node))
 	if rapid.IntRange(0, 4).Draw(t, "pod lies") == 0 {
 		p.IPs = PodIPs(i, 2)
@@ -293,13 +294,17 @@ func changedPod(t *rapid.T, i int, node string) func(*world.World) []world.Touch
 	oddPod(t, p, i)
 	p.Confirmed, p.Terminating = rapid.Bool().Draw(t, "confirmed"), rapid.Bool().Draw(t, "terminating")
 	if rapid.IntRange(0, 3).Draw(t, "another's address") > 0 {
-		return func(w *world.World) []world.Touch { return append(w.SetPod(p), attachPod(w, p)...) }
+		return func(w *world.World) {
+			w.SetPod(p)
+			attachPod(w, p)
+		}
 	}
 	var j int
 	fmt.Sscanf(node, "n%d", &j)
 	p.IPs = append(PodIPs((i+1)%6, j), p.IPs...)
-	return func(w *world.World) []world.Touch {
-		return append(w.SetPod(p), w.DelAttachment(p.Key(), "veth"+p.Name)...)
+	return func(w *world.World) {
+		w.SetPod(p)
+		w.DelAttachment(p.Key(), "veth"+p.Name)
 	}
 }
 
@@ -325,11 +330,12 @@ func oddPod(t *rapid.T, p *world.Pod, i int) {
 	}
 }
 
-func attachPod(w *world.World, p *world.Pod) []world.Touch {
+func attachPod(w *world.World, p *world.Pod) {
 	if p.Node != w.Self {
-		return w.DelAttachment(p.Key(), "veth"+p.Name)
+		w.DelAttachment(p.Key(), "veth"+p.Name)
+		return
 	}
-	return w.SetAttachment(Attachment(p))
+	w.SetAttachment(Attachment(p))
 }
 
 // changedHost has its second link, or lost it, or cannot use it; its index changes each time that it comes back.
@@ -436,13 +442,13 @@ func drawGiven(t *rapid.T, it world.Assignment) world.Given {
 	return world.Given{Assignment: it, Since: ref.Since(rapid.IntRange(1, 2).Draw(t, "given since"))}
 }
 
-func randomYield(t *rapid.T, c world.EgressAddress) func(*world.World) []world.Touch {
+func randomYield(t *rapid.T, c world.EgressAddress) func(*world.World) {
 	to := rapid.SampledFrom([]string{"", "n2", "ends"}).Draw(t, "yields to")
 	y := &world.Yield{To: to, Draining: rapid.Bool().Draw(t, "draining")}
 	if to == "ends" {
 		y = nil
 	}
-	return func(w *world.World) []world.Touch { return w.SetYielded(c, y) }
+	return func(w *world.World) { w.SetYielded(c, y) }
 }
 
 func randomHolding(t *rapid.T, node string) *world.Holding {

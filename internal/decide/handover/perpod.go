@@ -6,36 +6,34 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// PerPod keeps a list for each pod that follows from who serves it, so that a change costs what it touches. Property
+// PerPod keeps a list for each pod that follows from who serves it, so that a change costs what it concerns. Property
 // tests hold what is summed up from it to a count from nothing.
 type PerPod[T comparable] struct {
 	Of    func(*world.View, *world.Pod) []T // sorted, each once
 	add   func(list []T, n int)             // n is 1 or -1
 	Lists map[string][]T                    // by pod; only those with any
-	stale map[world.Touch]struct{}
+	stale map[world.Entry]struct{}
 	Known bool // false: nothing was counted yet
 }
 
 // NewPerPod has looked at no pod yet.
 func NewPerPod[T comparable](of func(*world.View, *world.Pod) []T, add func(list []T, n int)) PerPod[T] {
-	return PerPod[T]{Of: of, add: add, Lists: map[string][]T{}, stale: map[world.Touch]struct{}{}}
+	return PerPod[T]{Of: of, add: add, Lists: map[string][]T{}, stale: map[world.Entry]struct{}{}}
 }
 
-// Touch notes what has changed in the world.
-func (m *PerPod[T]) Touch(touched []world.Touch) {
+// NoteChanged notes what changes in the world.
+func (m *PerPod[T]) NoteChanged(e world.Entry) {
 	if !m.Known {
 		return
 	}
-	for _, t := range touched {
-		switch t.Kind {
-		case world.KindPod, world.KindPrimaryNetwork, world.KindEgressServicesIn, world.KindEgressServicesAt,
-			world.KindEgressServiceActive, world.KindSubnets:
-			m.stale[t] = struct{}{}
-		}
+	switch e.Kind {
+	case world.KindPod, world.KindPrimaryNetwork, world.KindEgressServicesIn, world.KindEgressServicesAt,
+		world.KindEgressServiceActive, world.KindSubnets:
+		m.stale[e] = struct{}{}
 	}
 }
 
-// Update counts again what was touched since the last call; the first time, everything.
+// Update counts again what has changed since the last call; the first time, everything.
 func (m *PerPod[T]) Update(w *world.World) {
 	if !m.Known {
 		m.Known = true

@@ -37,10 +37,10 @@ func podOverlaps(w *world.View, p *world.Pod) []handover.Overlap {
 	return out
 }
 
-// Touched tells of all that changes.
-func (d *Overlapper) Touched(touched []world.Touch) {
-	d.Overlaps.Touch(touched)
-	d.concerned.noteTouched(touched)
+// NoteChanged takes in what changes.
+func (d *Overlapper) NoteChanged(e world.Entry) {
+	d.Overlaps.NoteChanged(e)
+	d.concerned.NoteChanged(e)
 }
 
 // Decide says which EgressIPs stand by, of those for which something has changed.

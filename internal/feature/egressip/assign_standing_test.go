@@ -104,18 +104,18 @@ func TestWaitsForFormerHolder(t *testing.T) {
 	x, now := newTerm(false), time.Unix(100_000, 0)
 	ip := compiletest.EgressAddr(0)[0]
 	says := func(holds ...netip.Addr) {
-		x.change(func(w *world.World) []world.Touch {
-			return w.SetHolding(&world.Holding{Node: "n3", BootID: "boot-n3",
+		x.change(func(w *world.World) {
+			w.SetHolding(&world.Holding{Node: "n3", BootID: "boot-n3",
 				Holds: map[string][]netip.Addr{"shop/former": holds}})
 		}, now)
 	}
 	says(ip)
-	x.change(func(w *world.World) []world.Touch { return w.SetEgressIP(compiletest.EgressIP(0, "", ip)) }, now)
+	x.change(func(w *world.World) { w.SetEgressIP(compiletest.EgressIP(0, "", ip)) }, now)
 	x.round(now)
 	if have := x.w.EgressIP("e0").Items; len(have) > 0 {
 		t.Fatalf("it is still held: %v", have)
 	}
-	x.change(func(w *world.World) []world.Touch { return show(w, "") }, now)
+	x.change(func(w *world.World) { show(w, "") }, now)
 	x.round(now)
 	says()
 	x.round(now)
@@ -130,14 +130,14 @@ func TestUnsaidHolder(t *testing.T) {
 	x, now := newTerm(false), time.Unix(100_000, 0)
 	ip := compiletest.EgressAddr(0)[0]
 	write := func(e *world.EgressIP) {
-		x.change(func(w *world.World) []world.Touch { return w.SetEgressIP(e) }, now)
+		x.change(func(w *world.World) { w.SetEgressIP(e) }, now)
 	}
 	write(compiletest.EgressIP(0, "", ip))
 	x.round(now)
 	former := x.w.EgressIP("e0").Assignee(ip)
-	x.change(func(w *world.World) []world.Touch { return show(w, "") }, now)
+	x.change(func(w *world.World) { show(w, "") }, now)
 	write(compiletest.EgressIP(1, "", ip))
-	x.change(func(w *world.World) []world.Touch { return w.DelEgressIP("e0") }, now)
+	x.change(func(w *world.World) { w.DelEgressIP("e0") }, now)
 	now = now.Add(time.Hour)
 	_, again := x.round(now)
 	if have := x.w.EgressIP("e1"); former == "" || len(have.Items) > 0 {

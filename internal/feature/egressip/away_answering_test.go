@@ -9,9 +9,9 @@ import (
 // TestAnsweringWhileAgentsAreAway: while the agents of all nodes are away, a node that answers again is given what has
 // no node, and one that does not answer any more is given nothing.
 func TestAnsweringWhileAgentsAreAway(t *testing.T) {
-	away := ofAll(func(w *world.World, node string) []world.Touch { return w.SetUnreachable(node, world.AgentAway) })
-	silent := ofAll(func(w *world.World, node string) []world.Touch { return w.SetNotAnswering(node, true) })
-	answering := ofAll(func(w *world.World, node string) []world.Touch { return w.SetNotAnswering(node, false) })
+	away := ofAll(func(w *world.World, node string) { w.SetUnreachable(node, world.AgentAway) })
+	silent := ofAll(func(w *world.World, node string) { w.SetNotAnswering(node, true) })
+	answering := ofAll(func(w *world.World, node string) { w.SetNotAnswering(node, false) })
 	if e := sameHistory(t, away, silent, asksFor(0), answering).EgressIP("e0"); len(e.Items) != 1 {
 		t.Errorf("nodes answer again, and it is at %v", e.Items)
 	}

@@ -84,16 +84,19 @@ func TestPlacedIsNoNodes(t *testing.T) {
 	e := compiletest.EgressIP(0, "", ip)
 	e.Items = []world.Assignment{{Node: "n2", IP: ip}}
 	m := compile.NewMemo(all.Features())
-	m.Update(w, nil)
+	m.Update(w)
 	in := func() bool {
 		_, is := m.State.SetElems.Get(plan.SetElem{Set: "node-ips.v4", Addr: ip.String()})
 		return is
 	}
-	m.Update(w, append(w.SetEgressIP(e), w.SetNode(liar)...))
+	w.SetEgressIP(e)
+	w.SetNode(liar)
+	m.Update(w)
 	if in() {
 		t.Error("an egress IP that has a node counts as a node's address")
 	}
-	m.Update(w, w.DelEgressIP("e0"))
+	w.DelEgressIP("e0")
+	m.Update(w)
 	if !in() {
 		t.Error("an address that no EgressIP has does not count as the node's")
 	}
@@ -109,7 +112,7 @@ func TestPodsAddressesAreTheirNodes(t *testing.T) {
 	e.Items, e.InForce[world.V4] = []world.Assignment{{Node: "n1", IP: ip}}, true
 	w.SetEgressIP(e)
 	m := compile.NewMemo(all.Features())
-	m.Update(w, nil)
+	m.Update(w)
 	in := func(a netip.Addr) bool {
 		_, set := m.State.SetElems.Get(plan.SetElem{Set: "egressip/e0/pods.v4", Addr: a.String()})
 		_, source := m.State.Sources.Get(plan.Source{Router: "GR_n1", Pod: a})
@@ -121,23 +124,27 @@ func TestPodsAddressesAreTheirNodes(t *testing.T) {
 	victim, own := compiletest.PodIPs(7, 2)[0], compiletest.PodIPs(3, 3)[0]
 	p := compiletest.Pod(3, "n3")
 	p.IPs = []netip.Addr{victim, own, compiletest.Primary(2), netip.MustParseAddr("203.0.113.9")}
-	m.Update(w, w.SetPod(p))
+	w.SetPod(p)
+	m.Update(w)
 	if in(victim) || in(p.IPs[2]) || in(p.IPs[3]) || !in(own) {
 		t.Errorf("victim %v, node %v, outside %v, own %v", in(victim), in(p.IPs[2]), in(p.IPs[3]), in(own))
 	}
 	n := *compiletest.Node(3)
 	n.Subnets = nil
-	m.Update(w, w.SetNode(&n))
+	w.SetNode(&n)
+	m.Update(w)
 	if in(own) {
 		t.Error("it counts though nothing is known of its node's subnets")
 	}
-	m.Update(w, w.SetNode(compiletest.Node(3)))
+	w.SetNode(compiletest.Node(3))
+	m.Update(w)
 	if !in(own) {
 		t.Error("it does not count once its node's subnets are known")
 	}
 	host := compiletest.Pod(3, "n3")
 	host.HostNetwork, host.IPs = true, []netip.Addr{own}
-	m.Update(w, w.SetPod(host))
+	w.SetPod(host)
+	m.Update(w)
 	if in(own) || len(w.PodIPs(host, ref.DefaultNetwork)) != 0 || len(w.Selecting(host)) != 0 {
 		t.Error("a pod in the host's network is selected")
 	}
@@ -153,7 +160,7 @@ func TestPodsAddressesAreTheirNodes(t *testing.T) {
 func TestAddressTaken(t *testing.T) {
 	w := compiletest.Small("n1", world.SharedGateway)
 	m := compile.NewMemo(all.Features())
-	m.Update(w, nil)
+	m.Update(w)
 	told := func() (out []string) {
 		for p := range m.State.Problems.Rows() {
 			if p.Reason == world.ReasonAddressTaken {
@@ -163,9 +170,11 @@ func TestAddressTaken(t *testing.T) {
 		return out
 	}
 	first, second := compiletest.Pod(0, "n1"), compiletest.Pod(1, "n1")
-	m.Update(w, w.SetPod(first))
+	w.SetPod(first)
+	m.Update(w)
 	second.IPs = first.IPs[:1]
-	m.Update(w, w.SetPod(second))
+	w.SetPod(second)
+	m.Update(w)
 	want := "says that it has address " + first.IPs[0].String() + ", which is pod " + first.Key() + "'s"
 	if have := told(); len(have) != 1 || !strings.HasPrefix(have[0], "Pod/"+second.Key()) ||
 		!strings.Contains(have[0], want) {
@@ -173,12 +182,15 @@ func TestAddressTaken(t *testing.T) {
 	}
 	ends := *second
 	ends.Terminating = true
-	m.Update(w, w.SetPod(&ends))
+	w.SetPod(&ends)
+	m.Update(w)
 	if have := told(); len(have) > 0 {
 		t.Errorf("of one that ends it told %q", have)
 	}
-	m.Update(w, w.SetPod(second))
-	m.Update(w, w.DelPod(first.Key()))
+	w.SetPod(second)
+	m.Update(w)
+	w.DelPod(first.Key())
+	m.Update(w)
 	if have := told(); len(have) > 0 {
 		t.Errorf("the address is its own now, and it told %q", have)
 	}

@@ -17,18 +17,15 @@ type concerned struct {
 
 func newConcerned() concerned { return concerned{decide.NewStale(), true} }
 
-// noteTouched notes who is concerned by changes.
-func (s *concerned) noteTouched(touched []world.Touch) {
-	for _, t := range touched {
-		s.Touch(t)
-		if t.Kind == world.KindEgressIP {
-			s.Objects[t.Key] = struct{}{}
-		}
+// NoteChanged notes which EgressIPs a change concerns.
+func (s *concerned) NoteChanged(e world.Entry) {
+	if s.Stale.NoteChanged(e); e.Kind == world.KindEgressIP {
+		s.Objects[e.Key] = struct{}{}
 	}
 }
 
 // Seen notes that an EgressIP may say something else of itself.
-func (s *concerned) Seen(_ decide.View, object world.Touch) time.Time {
+func (s *concerned) Seen(_ decide.View, object world.Entry) time.Time {
 	if object.Kind == world.KindEgressIP {
 		s.Objects[object.Key] = struct{}{}
 	}

@@ -42,25 +42,21 @@ func (d *Assigner) Last() map[string]Decision { return d.last }
 // Anew are the EgressIPs about which the last decision decided, those that are gone among them.
 func (d *Assigner) Anew() []string { return d.anew }
 
-// Touched tells of all that changes.
-func (d *Assigner) Touched(touched []world.Touch) {
-	d.served.Touch(touched)
-	for _, t := range touched {
-		d.markStale(t)
-	}
+// NoteChanged takes in what changes.
+func (d *Assigner) NoteChanged(e world.Entry) {
+	d.served.NoteChanged(e)
+	d.markStale(e)
 	if d.run == nil {
 		return
 	}
-	d.run.pods.Touch(touched)
-	for _, t := range touched {
-		switch t.Kind {
-		case world.KindHeldAt:
-			_, waits := d.run.unplaced[t.Key]
-			d.placing = d.placing || waits
-		case world.KindServiceAddress:
-			ip, err := netip.ParseAddr(t.Key)
-			d.placing = d.placing || err == nil && d.run.owner[ip] != nil
-		}
+	d.run.pods.NoteChanged(e)
+	switch e.Kind {
+	case world.KindHeldAt:
+		_, waits := d.run.unplaced[e.Key]
+		d.placing = d.placing || waits
+	case world.KindServiceAddress:
+		ip, err := netip.ParseAddr(e.Key)
+		d.placing = d.placing || err == nil && d.run.owner[ip] != nil
 	}
 }
 
@@ -174,7 +170,7 @@ func ofEgressIP(e *world.EgressIP, conditions []world.Condition, events []decide
 const uncounted = time.Second
 
 // Seen begins to wait for what nodes are told by now.
-func (d *Assigner) Seen(v decide.View, object world.Touch) time.Time {
+func (d *Assigner) Seen(v decide.View, object world.Entry) time.Time {
 	e := v.ShownEgressIP(object.Key)
 	if object.Kind != world.KindEgressIP || e == nil {
 		return time.Time{}

@@ -33,8 +33,8 @@ func (s *staleness) markAllStale(w *world.World) {
 }
 
 // markStale notes the consequences of a change: its readers, and everything else that was derived from it.
-func (s *staleness) markStale(t world.Touch) {
-	s.Touch(t)
+func (s *staleness) markStale(t world.Entry) {
+	s.NoteChanged(t)
 	switch t.Kind {
 	case world.KindEgressIP:
 		s.Objects[t.Key], s.placing = struct{}{}, true

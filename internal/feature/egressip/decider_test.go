@@ -29,23 +29,25 @@ func newTerm(forgets bool) *term {
 	for i := 1; i <= 3; i++ {
 		w.SetNode(compiletest.Node(i))
 	}
-	return &term{w, egressip.NewAssigner(), egressip.NewOverlapper(), egressip.NewSelector(), forgets}
+	return termOf(w, forgets)
+}
+
+func termOf(w *world.World, forgets bool) *term {
+	x := &term{w, egressip.NewAssigner(), egressip.NewOverlapper(), egressip.NewSelector(), forgets}
+	for _, d := range x.deciders() {
+		w.FollowChanges(d.NoteChanged)
+	}
+	return x
 }
 
 func (x *term) deciders() []deciding.Decider {
 	return []deciding.Decider{x.assigner, x.overlaps, x.traffic}
 }
 
-func (x *term) notify(touched []world.Touch) {
-	for _, d := range x.deciders() {
-		d.Touched(touched)
-	}
-}
-
 // change makes one, and says when its deciders ask for a decision because of what the API has shown.
-func (x *term) change(change func(*world.World) []world.Touch, now time.Time) (again []time.Time) {
-	x.notify(change(x.w))
-	for _, t := range x.w.ShownAnew() {
+func (x *term) change(change func(*world.World), now time.Time) (again []time.Time) {
+	change(x.w)
+	for t := range x.w.ShownAnew() {
 		for _, d := range x.deciders() {
 			again = append(again, d.Seen(deciding.View{World: x.w, Now: now}, t))
 		}
@@ -62,13 +64,12 @@ func (x *term) round(now time.Time) (told map[string][]deciding.Event, again []t
 		x.traffic.Forget()
 	}
 	told = map[string][]deciding.Event{}
-	passed, free := x.w.Pass(now)
-	x.notify(passed)
+	free := x.w.Pass(now)
 	for _, d := range x.deciders() {
 		desired, next := d.Decide(deciding.View{World: x.w, Now: now})
 		again = append(again, next)
 		for _, one := range desired {
-			x.notify(x.w.Decide(one.Kind, one.Key, one.Decision))
+			x.w.Decide(one.Kind, one.Key, one.Decision)
 			if len(one.Events) > 0 {
 				told[one.Key] = append(told[one.Key], one.Events...)
 			}
@@ -123,64 +124,62 @@ func sameEgressIPs(t *rapid.T, all, some *term) {
 }
 
 // drawChange is what the API shows, what is probed, or what an agent reports that does as it is told.
-func drawChange(t *rapid.T, w *world.World) func(*world.World) []world.Touch {
+func drawChange(t *rapid.T, w *world.World) func(*world.World) {
 	i, node := rapid.IntRange(0, 3).Draw(t, "which"), fmt.Sprint("n", rapid.IntRange(1, 3).Draw(t, "of"))
 	switch rapid.IntRange(0, 18).Draw(t, "kind of change") {
 	case 0, 1, 2:
 		return compiletest.Draw(t, w)
 	case 3:
 		why := rapid.SampledFrom([]world.Unreachability{"", world.NodeUnreachable, world.AgentAway}).Draw(t, "why")
-		return func(w *world.World) []world.Touch { return w.SetUnreachable(node, why) }
+		return func(w *world.World) { w.SetUnreachable(node, why) }
 	case 4, 5:
 		p := compiletest.Pod(i, node)
 		p.Running = true
-		return func(w *world.World) []world.Touch { return w.SetPod(p) }
+		return func(w *world.World) { w.SetPod(p) }
 	case 6:
 		e := contender(t, i)
-		return func(w *world.World) []world.Touch { return w.SetEgressIP(e) }
+		return func(w *world.World) { w.SetEgressIP(e) }
 	case 7, 8, 9:
 		return obedience(t, node)
 	case 10:
 		n := compiletest.Recorded(1 + i%3)
 		n.Labels["zone"] = drawZone(t)
-		return func(w *world.World) []world.Touch { return w.SetNode(n) }
+		return func(w *world.World) { w.SetNode(n) }
 	case 11:
 		s := &world.Service{Namespace: "default", Name: fmt.Sprint("s", i), ClusterIPs: []netip.Addr{
 			compiletest.V4(10, 96, 0, 1)}, ExternalIPs: compiletest.EgressAddr(i % 2)}
-		return func(w *world.World) []world.Touch { return w.SetService(s) }
+		return func(w *world.World) { w.SetService(s) }
 	case 12:
-		return func(w *world.World) []world.Touch { return w.DelService(fmt.Sprint("default/s", i)) }
+		return func(w *world.World) { w.DelService(fmt.Sprint("default/s", i)) }
 	case 13, 14:
 		return compiletest.DrawTraffic(t)
 	case 15:
 		not := rapid.Bool().Draw(t, "not answering")
-		return func(w *world.World) []world.Touch { return w.SetNotAnswering(node, not) }
+		return func(w *world.World) { w.SetNotAnswering(node, not) }
 	case 16:
-		return ofAll(func(w *world.World, node string) []world.Touch { return w.SetUnreachable(node, world.AgentAway) })
+		return ofAll(func(w *world.World, node string) { w.SetUnreachable(node, world.AgentAway) })
 	}
 	only := rapid.SampledFrom([]string{"", "e0", "e1", "e2", "e3"}).Draw(t, "shown")
-	return func(w *world.World) []world.Touch { return show(w, only) }
+	return func(w *world.World) { show(w, only) }
 }
 
 // ofAll is the same of each node.
-func ofAll(set func(w *world.World, node string) []world.Touch) func(*world.World) []world.Touch {
-	return func(w *world.World) (touched []world.Touch) {
+func ofAll(set func(w *world.World, node string)) func(*world.World) {
+	return func(w *world.World) {
 		for i := 1; i <= 3; i++ {
-			touched = append(touched, set(w, fmt.Sprint("n", i))...)
+			set(w, fmt.Sprint("n", i))
 		}
-		return touched
 	}
 }
 
 // show has the API show EgressIPs as they were decided.
-func show(w *world.World, only string) (touched []world.Touch) {
+func show(w *world.World, only string) {
 	for _, name := range []string{"e0", "e1", "e2", "e3"} {
 		_, should := world.Undone[world.EgressIP](w, world.KindEgressIP, name)
 		if should != nil && (only == "" || only == name) {
-			touched = append(touched, w.SetEgressIP(should)...)
+			w.SetEgressIP(should)
 		}
 	}
-	return touched
 }
 
 // contender is an EgressIP that asks for what may be another's, a pod's or a Service's, and may be another object than
@@ -204,7 +203,7 @@ func contender(t *rapid.T, i int) *world.EgressIP {
 }
 
 // obedience is a report of a node that does what the statuses say, and may have something to say about it.
-func obedience(t *rapid.T, node string) func(*world.World) []world.Touch {
+func obedience(t *rapid.T, node string) func(*world.World) {
 	h := world.Holding{Node: node, BootID: "boot-" + node, SteersMore: rapid.IntRange(0, 4).Draw(t, "full") == 0,
 		Problems: map[string]string{}, Faults: map[netip.Prefix]string{}}
 	about := rapid.SampledFrom([]string{"", "e0", "e1"}).Draw(t, "about")
@@ -216,7 +215,7 @@ func obedience(t *rapid.T, node string) func(*world.World) []world.Touch {
 	}
 	older := rapid.IntRange(0, 3).Draw(t, "an agent of before") == 0
 	stray := rapid.IntRange(0, 4).Draw(t, "holds for a former object") == 0
-	return func(w *world.World) []world.Touch {
+	return func(w *world.World) {
 		h := h
 		h.HeldSince, h.SteersSince = nil, nil
 		h.Holds, h.Steers = map[string][]netip.Addr{}, map[string][]world.Assignment{}
@@ -239,6 +238,6 @@ func obedience(t *rapid.T, node string) func(*world.World) []world.Touch {
 		if stray {
 			h.Holds["shop/former"] = compiletest.EgressAddr(0)
 		}
-		return w.SetHolding(&h)
+		w.SetHolding(&h)
 	}
 }

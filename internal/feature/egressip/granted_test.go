@@ -98,11 +98,11 @@ func TestAPIServersTakeTheirAddress(t *testing.T) {
 		x, now := newTerm(false), time.Unix(100_000, 0)
 		for i := 1; i <= 3; i++ {
 			n := node(fmt.Sprint("n", i), i+1, fmt.Sprintf("172.18.0.%d/24", i+1), fmt.Sprintf("fd00:18::%d/64", i+1))
-			x.change(func(w *world.World) []world.Touch { return w.SetNode(n) }, now)
+			x.change(func(w *world.World) { w.SetNode(n) }, now)
 		}
-		x.change(func(w *world.World) []world.Touch { return w.SetEgressIP(object("e", 0, ip)) }, now)
+		x.change(func(w *world.World) { w.SetEgressIP(object("e", 0, ip)) }, now)
 		endpoints := func(ips ...string) world.Condition {
-			x.change(func(w *world.World) []world.Touch { return w.SetService(apiServers(ips...)) }, now)
+			x.change(func(w *world.World) { w.SetService(apiServers(ips...)) }, now)
 			for range 3 { // the last finds nothing new: only the next change calls for a decision
 				x.round(now)
 			}

@@ -12,13 +12,12 @@ import (
 )
 
 // ready says whether Kubernetes calls nodes Ready.
-func ready(w *world.World, is bool, names ...string) (touched []world.Touch) {
+func ready(w *world.World, is bool, names ...string) {
 	for _, name := range names {
 		n := *w.Node(name)
 		n.Ready = is
-		touched = append(touched, w.SetNode(&n)...)
+		w.SetNode(&n)
 	}
-	return touched
 }
 
 // allHold is a cluster of three egress nodes of which each holds an address of EgressIP e, and of others that are none.
@@ -110,12 +109,11 @@ func TestDeadAmongNotReady(t *testing.T) {
 // TestNotReadyOneByOne: nodes turn NotReady, and Ready again, one after the other, and nothing moves. One that stays
 // NotReady beyond that lets go, without anything else to tell of it, and so does one that turns NotReady alone.
 func TestNotReadyOneByOne(t *testing.T) {
-	x, now := newTerm(false), time.Unix(1000, 0)
-	x.w = allHold(0)
+	x, now := termOf(allHold(0), false), time.Unix(1000, 0)
 	again := now
 	turn := func(is bool, name string) {
 		t.Helper()
-		x.change(func(w *world.World) []world.Touch { return ready(w, is, name) }, now)
+		x.change(func(w *world.World) { ready(w, is, name) }, now)
 		var asked []time.Time
 		_, asked = x.round(now)
 		again = asked[0]

@@ -60,6 +60,7 @@ func newCluster(t rapid.TB) *cluster {
 	for _, name := range []string{"n1", "n2", "n3"} {
 		n := newSimulated(compiletest.Small(name, world.SharedGateway))
 		m := &member{agent: n, name: name, spoken: map[netip.Addr]time.Time{}, received: map[netip.Addr]time.Time{}}
+		m.world.FollowChanges(func(world.Entry) { m.dirty = true })
 		c.nodes[name] = m
 	}
 	c.assign("n1")
@@ -127,19 +128,18 @@ func (m *member) runs(c *cluster) {
 	if m.stopped {
 		return
 	}
-	if before := m.seen; m.silent == 0 {
+	if m.silent == 0 {
 		for ; m.seen < len(c.history); m.seen++ {
 			c.history[m.seen](m.world)
 		}
-		m.dirty = m.dirty || m.seen > before
 	}
 	m.facts.APISilent, m.facts.Alone = m.silent > 10*time.Second, true
 	for _, name := range c.names() {
 		if o := c.nodes[name]; m.receives(o) {
 			m.facts.Alone = false
-			m.dirty = len(m.world.SetTunnel(name, world.TunnelUp)) > 0 || m.dirty
+			m.world.SetTunnel(name, world.TunnelUp)
 		} else if m != o {
-			m.dirty = len(m.world.SetTunnel(name, world.TunnelDown)) > 0 || m.dirty
+			m.world.SetTunnel(name, world.TunnelDown)
 		}
 	}
 	m.steps(c)
@@ -154,10 +154,10 @@ func (m *member) steps(c *cluster) {
 	r := m.holder.Step(m.facts, c.now)
 	m.facts.Claims, m.facts.Answers = nil, nil
 	for claim, y := range r.Yields {
-		m.dirty = len(m.world.SetYielded(claim, y)) > 0 || m.dirty
+		m.world.SetYielded(claim, y)
 	}
 	for claim, node := range r.Overdue {
-		m.dirty = len(m.world.SetOverdue(claim, node)) > 0 || m.dirty
+		m.world.SetOverdue(claim, node)
 	}
 	m.asks(c, r.Ask)
 	for _, ip := range r.Announce {
@@ -203,7 +203,7 @@ func (m *member) round(c *cluster) {
 	}
 	m.said = held
 	h := &world.Holding{Node: m.name, BootID: "boot-" + m.name, Holds: map[string][]netip.Addr{"e0": held}}
-	m.dirty = len(m.world.SetOwn(h)) > 0
+	m.world.SetOwn(h)
 	c.history = append(c.history, func(w *world.World) { w.SetHolding(h) })
 }
 

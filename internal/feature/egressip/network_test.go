@@ -182,14 +182,16 @@ func TestUntranslatedStays(t *testing.T) {
 func TestPrimaryNetworkChanges(t *testing.T) {
 	w := twoNetworks(world.SharedGateway, true)["n1"]
 	m := compile.NewMemo(all.Features())
-	m.Update(w, nil)
+	m.Update(w)
 	for _, n := range []map[string]string{nil, networkOf["ns2"]} {
-		m.Update(w, w.SetNamespace(&world.Namespace{Name: "ns2", Labels: n}))
+		w.SetNamespace(&world.Namespace{Name: "ns2", Labels: n})
+		m.Update(w)
 		if have, want := m.State.Text(), compile.Full(w, all.Features()).Text(); have != want {
 			t.Errorf("with labels %v of its namespace:\n%s\nwant\n%s", n, have, want)
 		}
 	}
-	m.Update(w, w.DelNetwork("blue"))
+	w.DelNetwork("blue")
+	m.Update(w)
 	if have, want := m.State.Text(), compile.Full(w, all.Features()).Text(); have != want {
 		t.Errorf("without the network:\n%s\nwant\n%s", have, want)
 	}

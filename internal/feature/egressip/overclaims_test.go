@@ -11,7 +11,7 @@ import (
 )
 
 // step changes a world.
-type step = func(*world.World) []world.Touch
+type step = func(*world.World)
 
 // sameHistory makes steps, with decisions between, for one that remembers and for one that does not, and returns the
 // world of the former. What they decide must be the same after each.
@@ -23,7 +23,7 @@ func sameHistory(t *testing.T, steps ...step) *world.World {
 			x.change(change, now)
 			for range 3 {
 				x.round(now)
-				x.change(func(w *world.World) []world.Touch { return show(w, "") }, now)
+				x.change(func(w *world.World) { show(w, "") }, now)
 			}
 		}
 		now = now.Add(time.Second)
@@ -40,8 +40,8 @@ func sameHistory(t *testing.T, steps ...step) *world.World {
 
 // asksFor makes an EgressIP for its first address.
 func asksFor(i int) step {
-	return func(w *world.World) []world.Touch {
-		return w.SetEgressIP(compiletest.EgressIP(i, "", compiletest.EgressAddr(i)[0]))
+	return func(w *world.World) {
+		w.SetEgressIP(compiletest.EgressIP(i, "", compiletest.EgressAddr(i)[0]))
 	}
 }
 
@@ -52,23 +52,23 @@ func saysHeld(others int) step {
 	for i := range others {
 		ips = append(ips, compiletest.V4(172, 18, 9, i))
 	}
-	return func(w *world.World) []world.Touch {
-		return w.SetHolding(&world.Holding{Node: "n3", BootID: "boot-n3", Holds: map[string][]netip.Addr{
+	return func(w *world.World) {
+		w.SetHolding(&world.Holding{Node: "n3", BootID: "boot-n3", Holds: map[string][]netip.Addr{
 			"former": ips, "ns0/s0": {compiletest.EgressAddr(9)[0]}}})
 	}
 }
 
 // namedForOne has the status of EgressService ns0/s0 name n3 for that one.
-func namedForOne(w *world.World) []world.Touch {
+func namedForOne(w *world.World) {
 	s := compiletest.EgressService(0)
 	s.Host, s.Items = "n3", []world.Assignment{{Node: "n3", IP: compiletest.EgressAddr(9)[0]}}
-	return w.SetEgressService(s)
+	w.SetEgressService(s)
 }
 
 // TestWordOfTooManyCountsNoMore: an address waits for a node's word as long as that is believed and no longer, where
 // the node says more, and where a status names it for less than before.
 func TestWordOfTooManyCountsNoMore(t *testing.T) {
-	lessIsNamed := func(w *world.World) []world.Touch { return w.DelEgressService("ns0/s0") }
+	lessIsNamed := func(w *world.World) { w.DelEgressService("ns0/s0") }
 	ways := map[string]step{"it says more": saysHeld(world.MostStanding), "less is named": lessIsNamed}
 	for name, ends := range ways {
 		t.Run(name, func(t *testing.T) {

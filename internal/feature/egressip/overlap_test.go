@@ -46,6 +46,7 @@ func overlapped(w *world.World, o *egressip.Overlapper) map[string]string {
 // Two select the same pods: the younger one stands by, says so once, and serves them when the older one is gone.
 func TestOverlapped(t *testing.T) {
 	w, o := newWorld(), egressip.NewOverlapper()
+	w.FollowChanges(o.NoteChanged)
 	three(w)
 	w.SetNamespace(&world.Namespace{Name: "ns"})
 	for _, name := range []string{"a", "b", "c"} {
@@ -71,7 +72,7 @@ func TestOverlapped(t *testing.T) {
 	if c, events := o.Condition(&w.View, w.EgressIP("old")); c.Status != "False" || len(events) > 0 {
 		t.Errorf("old: %+v %+v", c, events)
 	}
-	o.Touched(w.DelEgressIP("old"))
+	w.DelEgressIP("old")
 	o.Update(w)
 	if c, _ := o.Condition(&w.View, w.EgressIP("young")); c.Status != "False" || o.Pods() != 0 {
 		t.Errorf("young, alone: %+v, %d pods", c, o.Pods())
@@ -81,6 +82,7 @@ func TestOverlapped(t *testing.T) {
 // An older EgressIP without a node serves nobody: the younger one that has a node does, and the older one stands by.
 func TestOverlappedWithoutNode(t *testing.T) {
 	w, o := newWorld(), egressip.NewOverlapper()
+	w.FollowChanges(o.NoteChanged)
 	three(w)
 	w.SetNamespace(&world.Namespace{Name: "ns"})
 	w.SetPod(aPod("ns", "a", nil))
@@ -96,6 +98,7 @@ func TestOverlappedWithoutNode(t *testing.T) {
 // Families are decided each for itself: one of IPv4 and one of IPv6 share a pod and do not overlap.
 func TestFamiliesDoNotOverlap(t *testing.T) {
 	w, o := newWorld(), egressip.NewOverlapper()
+	w.FollowChanges(o.NoteChanged)
 	three(w)
 	w.SetNamespace(&world.Namespace{Name: "ns"})
 	w.SetPod(aPod("ns", "a", nil))
@@ -126,22 +129,27 @@ func someLabels(t *rapid.T) labels.Set {
 }
 
 // change is one random change of a world.
-func change(t *rapid.T, w *world.World) []world.Touch {
+func change(t *rapid.T, w *world.World) {
 	ns := rapid.SampledFrom([]string{"one", "two"}).Draw(t, "namespace")
 	name := fmt.Sprint(rapid.IntRange(0, 3).Draw(t, "name"))
 	switch rapid.IntRange(0, 6).Draw(t, "what") {
 	case 0:
-		return w.SetNamespace(&world.Namespace{Name: ns, Labels: someLabels(t)})
+		w.SetNamespace(&world.Namespace{Name: ns, Labels: someLabels(t)})
+		return
 	case 1:
-		return w.DelNamespace(ns)
+		w.DelNamespace(ns)
+		return
 	case 2:
-		return w.DelPod(ns + "/" + name)
+		w.DelPod(ns + "/" + name)
+		return
 	case 3:
-		return w.DelEgressIP(name)
+		w.DelEgressIP(name)
+		return
 	case 4:
 		p := aPod(ns, name, someLabels(t))
 		p.Completed = rapid.IntRange(0, 4).Draw(t, "completed") == 0
-		return w.SetPod(p)
+		w.SetPod(p)
+		return
 	}
 	e := object(name, rapid.IntRange(0, 2).Draw(t, "age"), rapid.SampledFrom([][]string{{"172.18.0.33"},
 		{"fd00:18::33"}, {"172.18.0.34", "fd00:18::34"}}).Draw(t, "ips")...)
@@ -153,7 +161,7 @@ func change(t *rapid.T, w *world.World) []world.Touch {
 		}
 	}
 	e.DropWhenUnassigned = rapid.IntRange(0, 4).Draw(t, "drop") == 0
-	return w.SetEgressIP(e)
+	w.SetEgressIP(e)
 }
 
 // The memo says what a count from nothing says, and that is what World.Claims says. Which EgressIPs select a pod is
@@ -161,9 +169,10 @@ func change(t *rapid.T, w *world.World) []world.Touch {
 func TestOverlapsAreWhatClaimsSay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, o := newWorld(), egressip.NewOverlapper()
+		w.FollowChanges(o.NoteChanged)
 		o.Update(w)
 		for range rapid.IntRange(1, 30).Draw(t, "changes") {
-			o.Touched(change(t, w))
+			change(t, w)
 			if rapid.Bool().Draw(t, "look") {
 				o.Update(w)
 			}
@@ -245,9 +254,10 @@ func BenchmarkOverlaps(b *testing.B) {
 		})
 		b.Run(fmt.Sprintf("namespaces=%d/pod", namespaces), func(b *testing.B) {
 			o := egressip.NewOverlapper()
+			w.FollowChanges(o.NoteChanged)
 			o.Update(w)
 			for b.Loop() {
-				o.Touched([]world.Touch{{Kind: world.KindPod, Key: "ns-0/p-0"}})
+				o.NoteChanged(world.Entry{Kind: world.KindPod, Key: "ns-0/p-0"})
 				o.Update(w)
 			}
 		})
@@ -258,6 +268,7 @@ func BenchmarkOverlaps(b *testing.B) {
 // them, nor that the younger one's packets leave or are dropped by its own choice.
 func TestOverlappedByOneThatDrops(t *testing.T) {
 	w, d := newWorld(), egressip.NewOverlapper()
+	w.FollowChanges(d.NoteChanged)
 	w.SetNamespace(&world.Namespace{Name: "ns"})
 	p := aPod("ns", "a", nil)
 	p.Running, p.Node = true, "n1"
@@ -288,7 +299,7 @@ func TestOverlappedByOneThatDrops(t *testing.T) {
 	}
 	placed := *w.EgressIP("old")
 	placed.Items = []world.Assignment{{Node: "n1", IP: old.IPs[0]}}
-	d.Touched(w.SetEgressIP(&placed))
+	w.SetEgressIP(&placed)
 	if c := overlapped(); c.Reason != egressip.ReasonServedByOther ||
 		!strings.Contains(c.Message, "serve them: old (1);") {
 		t.Errorf("it has a node: %+v", c)

@@ -228,17 +228,18 @@ func TestSlotsComeAndGo(t *testing.T) {
 	eight := nine
 	eight.IPs = nine.IPs[:8]
 	m := compile.NewMemo(all.Features())
-	m.Update(w, nil)
+	m.Update(w)
 	for i, step := range []struct {
-		change func() []world.Touch
+		change func()
 		nine   bool
 	}{
-		{func() []world.Touch { return nil }, true},
-		{func() []world.Touch { return w.SetEgressIP(&eight) }, false},
-		{func() []world.Touch { return w.SetEgressIP(&nine) }, true},
-		{func() []world.Touch { return w.DelEgressIP("e0") }, false},
+		{func() {}, true},
+		{func() { w.SetEgressIP(&eight) }, false},
+		{func() { w.SetEgressIP(&nine) }, true},
+		{func() { w.DelEgressIP("e0") }, false},
 	} {
-		m.Update(w, step.change())
+		step.change()
+		m.Update(w)
 		row, _ := m.State.NB.Get(plan.RowID{Table: "Logical_Router_Port", Name: "rtots-n1"})
 		if has := slices.Contains(row.Cols["networks"].([]string), "254.100.0.2/16"); has != step.nine {
 			t.Errorf("step %d: the ninth slot is there: %v", i, has)
@@ -255,8 +256,9 @@ func TestSlotsOfTheStatus(t *testing.T) {
 	others := *w.EgressIP("e0")
 	others.IPs = []netip.Addr{compiletest.EgressAddr(0)[world.V4]}
 	m := compile.NewMemo(all.Features())
-	m.Update(w, nil)
-	m.Update(w, w.SetEgressIP(&others))
+	m.Update(w)
+	w.SetEgressIP(&others)
+	m.Update(w)
 	if after := routers(t, w, world.V4); !slices.Equal(after, before) {
 		t.Errorf("connections go to %v, and went to %v", after, before)
 	}

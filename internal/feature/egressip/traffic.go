@@ -49,15 +49,12 @@ func NewSelector() *Selector {
 	return &Selector{newConcerned(), map[string]selection{}, newNodesKnown()}
 }
 
-// Touched tells of all that changes.
-func (d *Selector) Touched(touched []world.Touch) {
-	d.noteTouched(touched)
-	for _, t := range touched {
-		if t.Kind == world.KindDestinations {
-			d.Objects[t.Key] = struct{}{}
-		}
-		d.all = d.nodes.invalidateBy(t) || d.all
+// NoteChanged takes in what changes.
+func (d *Selector) NoteChanged(e world.Entry) {
+	if d.concerned.NoteChanged(e); e.Kind == world.KindDestinations {
+		d.Objects[e.Key] = struct{}{}
 	}
+	d.all = d.nodes.invalidateBy(e) || d.all
 }
 
 // Decide says which EgressIPs have networks, of those for which something has changed.

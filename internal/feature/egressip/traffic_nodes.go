@@ -9,7 +9,7 @@ import (
 )
 
 // nodesKnown keeps the addresses that nodes are known by. They are found when they are first asked for, and again when
-// something that they follow from was touched: a node, or an EgressIP's status that gives one of them to another node.
+// something that they follow from has changed: a node, or an EgressIP's status that gives one of them to another node.
 type nodesKnown struct {
 	readers *world.Readers[struct{}]
 	known   []knownNode // by name; nil: not found yet
@@ -24,8 +24,8 @@ func newNodesKnown() *nodesKnown {
 	return &nodesKnown{readers: world.NewReaders[struct{}]()}
 }
 
-// invalidateBy says whether what was found follows from what was touched. It is not known any more then.
-func (n *nodesKnown) invalidateBy(t world.Touch) bool {
+// invalidateBy says whether what was found follows from an entry that changes. It is not known any more then.
+func (n *nodesKnown) invalidateBy(t world.Entry) bool {
 	if len(n.readers.Of(t)) == 0 {
 		return false
 	}

@@ -39,6 +39,7 @@ func said(d *egressip.Selector, w *world.World) (condition, events string) {
 func TestNetworksAreTold(t *testing.T) {
 	w := compiletest.Small("", world.SharedGateway)
 	d := egressip.NewSelector()
+	w.FollowChanges(d.NoteChanged)
 	selective := compiletest.EgressIP(0, "", compiletest.EgressAddr(0)...)
 	selective.Traffic = compiletest.TrafficSelector("a")
 	garbled := compiletest.Traffic(1, "a", "172.22.0.0/16")
@@ -47,39 +48,39 @@ func TestNetworksAreTold(t *testing.T) {
 	unread.TrafficProblem, unread.TrafficUnknown = "mend it", true
 	everywhere := compiletest.EgressIP(0, "", compiletest.EgressAddr(0)...)
 	for _, x := range []struct {
-		change            func() []world.Touch
+		change            func()
 		condition, events string
 	}{
-		{func() []world.Touch { return w.SetEgressIP(everywhere) }, "", ""},
-		{func() []world.Touch { return w.SetEgressIP(selective) }, "False NoNetworks: ",
+		{func() { w.SetEgressIP(everywhere) }, "", ""},
+		{func() { w.SetEgressIP(selective) }, "False NoNetworks: ",
 			"NetworksRemoved: spec.trafficSelector no longer selects what the selected EgressIPTraffics do not name: "},
-		{func() []world.Touch {
-			return w.SetTraffic(compiletest.Traffic(0, "a", "172.20.0.0/16", "fd00:20::/64"))
+		{func() {
+			w.SetTraffic(compiletest.Traffic(0, "a", "172.20.0.0/16", "fd00:20::/64"))
 		},
 			"True NetworksSelected: spec.trafficSelector selects 1 IPv4 network and 1 IPv6 network, of 1 " +
 				"EgressIPTraffic; over IPv4 and IPv6 it is not in force: ", ""},
-		{func() []world.Touch { return w.SetTraffic(garbled) }, `EgressIPTraffic t1: spec.destinationNetworks[1]: "web"`,
+		{func() { w.SetTraffic(garbled) }, `EgressIPTraffic t1: spec.destinationNetworks[1]: "web"`,
 			`TrafficProblem: EgressIPTraffic t1: spec.destinationNetworks[1]: "web"`},
-		{func() []world.Touch { return nil }, `EgressIPTraffic t1: spec.destinationNetworks[1]: "web"`, ""},
-		{func() []world.Touch { return w.SetTraffic(compiletest.Traffic(0, "a", "172.20.0.0/17")) }, "True ",
+		{func() {}, `EgressIPTraffic t1: spec.destinationNetworks[1]: "web"`, ""},
+		{func() { w.SetTraffic(compiletest.Traffic(0, "a", "172.20.0.0/17")) }, "True ",
 			"no longer selects 172.20.128.0/17, fd00:20::/64: selected pods leave there with their node's address, " +
 				"unless another EgressIP serves them"},
-		{func() []world.Touch { return w.SetTraffic(compiletest.Traffic(0, "a", "172.20.0.0/15")) }, "True ", ""},
-		{func() []world.Touch { return w.SetEgressIP(unread) }, "False InvalidSelector: mend it", ""},
-		{func() []world.Touch { return w.SetEgressIP(selective) }, "True ", ""},
-		{func() []world.Touch { return w.SetTraffic(compiletest.Traffic(1, "b", "172.22.0.0/16")) }, "True ",
+		{func() { w.SetTraffic(compiletest.Traffic(0, "a", "172.20.0.0/15")) }, "True ", ""},
+		{func() { w.SetEgressIP(unread) }, "False InvalidSelector: mend it", ""},
+		{func() { w.SetEgressIP(selective) }, "True ", ""},
+		{func() { w.SetTraffic(compiletest.Traffic(1, "b", "172.22.0.0/16")) }, "True ",
 			"no longer selects 172.22.0.0/16: "},
-		{func() []world.Touch { return w.SetTraffic(compiletest.Traffic(2, "a", "10.96.0.0/24")) },
+		{func() { w.SetTraffic(compiletest.Traffic(2, "a", "10.96.0.0/24")) },
 			"the networks have addresses of the service subnet 10.96.0.0/16", "TrafficProblem: "},
-		{func() []world.Touch { return w.SetTraffic(compiletest.Traffic(2, "a", "172.18.0.0/28")) },
+		{func() { w.SetTraffic(compiletest.Traffic(2, "a", "172.18.0.0/28")) },
 			"the networks have addresses of nodes (n1, n2, n3)", "TrafficProblem: "},
-		{func() []world.Touch { return w.SetTraffic(tooMany()) },
+		{func() { w.SetTraffic(tooMany()) },
 			"False TooManyNetworks: spec.trafficSelector selects ",
 			"TrafficProblem: EgressIPTraffic t3: with its 20000 networks it would be more than 20000 in all: it does not count"},
-		{func() []world.Touch { return w.DelTraffic("t3") }, "True NetworksSelected", ""},
-		{func() []world.Touch { return w.SetEgressIP(everywhere) }, "", ""},
+		{func() { w.DelTraffic("t3") }, "True NetworksSelected", ""},
+		{func() { w.SetEgressIP(everywhere) }, "", ""},
 	} {
-		d.Touched(x.change())
+		x.change()
 		condition, events := said(d, w)
 		if !strings.Contains(condition, x.condition) || x.condition == "" && condition != "" {
 			t.Errorf("condition %q, want %q", condition, x.condition)
@@ -110,21 +111,22 @@ func TestNetworksOfNoUse(t *testing.T) {
 	)
 	w := compiletest.Small("", world.SharedGateway)
 	d := egressip.NewSelector()
-	d.Touched(w.SetTraffic(compiletest.Traffic(0, "a", "172.20.0.100/31", "fd00:20::/64")))
-	changed := func(change func(*world.EgressIP)) func() []world.Touch {
-		return func() []world.Touch {
+	w.FollowChanges(d.NoteChanged)
+	w.SetTraffic(compiletest.Traffic(0, "a", "172.20.0.100/31", "fd00:20::/64"))
+	changed := func(change func(*world.EgressIP)) func() {
+		return func() {
 			e := compiletest.EgressIP(0, "", compiletest.EgressAddr(0)[0])
 			e.Traffic, e.InForce = compiletest.TrafficSelector("a"), [2]bool{world.V4: true}
 			change(e)
-			return w.SetEgressIP(e)
+			w.SetEgressIP(e)
 		}
 	}
-	networks := func(networks ...string) func() []world.Touch {
-		return func() []world.Touch { return w.SetTraffic(compiletest.Traffic(0, "a", networks...)) }
+	networks := func(networks ...string) func() {
+		return func() { w.SetTraffic(compiletest.Traffic(0, "a", networks...)) }
 	}
 	for _, x := range []struct {
 		name              string
-		change            func() []world.Touch
+		change            func()
 		condition, events string
 	}{
 		{"in force", changed(func(*world.EgressIP) {}), "True NetworksSelected: " + two +
@@ -143,7 +145,7 @@ func TestNetworksOfNoUse(t *testing.T) {
 		{"nothing", networks(), "False NoNetworks: spec.trafficSelector selects 1 EgressIPTraffic, without networks: " +
 			"it serves no pod", ""},
 	} {
-		d.Touched(x.change())
+		x.change()
 		condition, events := said(d, w)
 		if !strings.Contains(condition, x.condition) {
 			t.Errorf("%s: condition %q, want %q", x.name, condition, x.condition)
@@ -165,11 +167,12 @@ func TestNodeGetsItsAddressBack(t *testing.T) {
 	w.SetEgressIP(selective)
 	w.SetTraffic(compiletest.Traffic(0, "a", "172.18.0.0/28"))
 	d := egressip.NewSelector()
+	w.FollowChanges(d.NoteChanged)
 	for _, x := range []struct {
 		e             *world.EgressIP
 		nodes, events string
 	}{{&placed, "(n1, n2)", "(n1, n2)"}, {other, "(n1, n2, n3)", "(n1, n2, n3)"}, {&placed, "(n1, n2)", ""}} {
-		d.Touched(w.SetEgressIP(x.e))
+		w.SetEgressIP(x.e)
 		condition, events := said(d, w)
 		if !strings.Contains(condition, x.nodes) || !strings.Contains(events, x.events) ||
 			x.events == "" && events != "" {
@@ -184,23 +187,24 @@ func TestNodeGetsItsAddressBack(t *testing.T) {
 func TestWhatGetsBetterIsNoNews(t *testing.T) {
 	w := compiletest.Small("", world.SharedGateway)
 	d := egressip.NewSelector()
+	w.FollowChanges(d.NoteChanged)
 	e := compiletest.EgressIP(0, "", compiletest.EgressAddr(0)...)
 	e.Traffic = compiletest.TrafficSelector("a")
 	w.SetEgressIP(e)
-	networks := func(list ...string) func() []world.Touch {
-		return func() []world.Touch { return w.SetTraffic(compiletest.Traffic(0, "a", list...)) }
+	networks := func(list ...string) func() {
+		return func() { w.SetTraffic(compiletest.Traffic(0, "a", list...)) }
 	}
 	for i, x := range []struct {
-		change            func() []world.Touch
+		change            func()
 		condition, events string
 	}{
 		{networks("172.18.0.0/28"), "of nodes (n1, n2, n3)", "of nodes (n1, n2, n3)"},
-		{func() []world.Touch { return w.DelNode("n3") }, "of nodes (n1, n2)", ""},
-		{func() []world.Touch { return w.SetNode(compiletest.Node(3)) }, "(n1, n2, n3)", "(n1, n2, n3)"},
+		{func() { w.DelNode("n3") }, "of nodes (n1, n2)", ""},
+		{func() { w.SetNode(compiletest.Node(3)) }, "(n1, n2, n3)", "(n1, n2, n3)"},
 		{networks("10.0.0.0/8"), "the pod subnet 10.244.0.0/16 and of the service subnet", "of the pod subnet"},
 		{networks("10.96.0.0/24"), "addresses of the service subnet", ""},
 	} {
-		d.Touched(x.change())
+		x.change()
 		condition, events := said(d, w)
 		if !strings.Contains(condition, x.condition) || !strings.Contains(events, x.events) ||
 			x.events == "" && events != "" && !strings.HasPrefix(events, "NetworksRemoved") ||

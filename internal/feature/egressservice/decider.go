@@ -57,28 +57,26 @@ func NewDecider() *Decider {
 		loads: map[string]int{}, last: map[string]decision{}, told: decide.Told{}}
 }
 
-// Touched tells of all that changes.
-func (d *Decider) Touched(touched []world.Touch) {
-	d.served.Touch(touched)
-	d.overlaps.Touch(touched)
-	d.backing.Touch(touched)
+// NoteChanged takes in what changes.
+func (d *Decider) NoteChanged(e world.Entry) {
+	d.served.NoteChanged(e)
+	d.overlaps.NoteChanged(e)
+	d.backing.NoteChanged(e)
 	if !d.begun {
 		return // the first decision is about everything; a controller that does not lead makes no decisions
 	}
-	for _, t := range touched {
-		d.Touch(t)
-		switch t.Kind {
-		case world.KindEgressService:
-			d.Objects[t.Key] = struct{}{}
-		case world.KindHolders, world.KindProblems:
-			if ref.OfKey(t.Key).Kind == ref.EgressService {
-				d.Objects[t.Key] = struct{}{}
-			}
-		case world.KindNodeProblem:
-			d.noteReport(t.Key)
-		case world.KindNode:
-			d.labels.stale[t.Key] = struct{}{}
+	d.Stale.NoteChanged(e)
+	switch e.Kind {
+	case world.KindEgressService:
+		d.Objects[e.Key] = struct{}{}
+	case world.KindHolders, world.KindProblems:
+		if ref.OfKey(e.Key).Kind == ref.EgressService {
+			d.Objects[e.Key] = struct{}{}
 		}
+	case world.KindNodeProblem:
+		d.noteReport(e.Key)
+	case world.KindNode:
+		d.labels.stale[e.Key] = struct{}{}
 	}
 }
 
@@ -92,7 +90,7 @@ func (d *Decider) noteReport(node string) {
 }
 
 // Seen notes that an EgressService may say something else of itself.
-func (d *Decider) Seen(v decide.View, object world.Touch) time.Time {
+func (d *Decider) Seen(v decide.View, object world.Entry) time.Time {
 	s := world.Shown[world.EgressService](v.World, world.KindEgressService, object.Key)
 	if object.Kind != world.KindEgressService || s == nil {
 		return time.Time{}

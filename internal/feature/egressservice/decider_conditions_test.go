@@ -15,7 +15,7 @@ import (
 func (c *cluster) lacksTable(node string) {
 	h := &world.Holding{Node: node, BootID: "boot-" + node, Problems: map[string]string{"ns0/s0": noTable},
 		Reasons: map[string]string{"ns0/s0": world.ReasonUnknownNetwork}}
-	c.set(func(w *world.World) []world.Touch { return w.SetHolding(h) })
+	c.set(func(w *world.World) { w.SetHolding(h) })
 }
 
 const noTable = "there is no table blue"
@@ -63,7 +63,7 @@ func (c *cluster) tellsOnce(when, want string) {
 	if events := told["ns0/s0"]; len(events) != 1 || strings.Count(events[0].Message, noTable) != 1 {
 		c.t.Errorf("%s: told of %+v", when, events)
 	}
-	c.set(func(w *world.World) []world.Touch { return show(w, "") })
+	c.set(func(w *world.World) { show(w, "") })
 	if ready := decide.Condition(c.w.EgressService("ns0/s0").Conditions, egressservice.ConditionReady); ready.Message !=
 		want {
 		c.t.Errorf("%s: condition Ready says\n%s\nwant\n%s", when, ready.Message, want)
@@ -76,7 +76,7 @@ func TestMovesInWords(t *testing.T) {
 	says := func(what, want string) {
 		t.Helper()
 		told, _ := c.round(c.now)
-		c.set(func(w *world.World) []world.Touch { return show(w, "") })
+		c.set(func(w *world.World) { show(w, "") })
 		var said []string
 		for _, e := range told["ns0/s0"] {
 			if !e.Warning {
@@ -109,8 +109,8 @@ func TestMovesInWords(t *testing.T) {
 // so, and keeps its address from nobody; it has one when it may.
 func TestNetworkNotAllowed(t *testing.T) {
 	limit := func(c *cluster, networks ...string) {
-		c.set(func(w *world.World) []world.Touch {
-			return w.SetNamespace(&world.Namespace{Name: "ns0", LimitsNetworks: networks != nil, Networks: networks})
+		c.set(func(w *world.World) {
+			w.SetNamespace(&world.Namespace{Name: "ns0", LimitsNetworks: networks != nil, Networks: networks})
 		})
 		c.decides()
 		c.report("n1", "n2", "n3")
@@ -137,8 +137,9 @@ func TestNeverOverriddenIsTold(t *testing.T) {
 	c := settled(t)
 	e := compiletest.EgressIP(0, "", compiletest.EgressAddr(50)...)
 	e.NeverOverridden = true
-	c.set(func(w *world.World) []world.Touch {
-		return append(w.SetNamespace(&world.Namespace{Name: "ns0"}), w.SetEgressIP(e)...)
+	c.set(func(w *world.World) {
+		w.SetNamespace(&world.Namespace{Name: "ns0"})
+		w.SetEgressIP(e)
 	})
 	c.decides()
 	for _, condition := range []string{egressservice.ConditionOverlapped, egressservice.ConditionReady} {

@@ -2,7 +2,6 @@ package egressservice_test
 
 import (
 	"maps"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -64,7 +63,7 @@ func TestFallback(t *testing.T) {
 	c.decides()
 	c.report("n1", "n2", "n3")
 	is(c, "False Hosted in every family", "", true)
-	c.set(func(w *world.World) []world.Touch { return w.DelService("ns0/s0") })
+	c.set(func(w *world.World) { w.DelService("ns0/s0") })
 	is(c, "True NodeIP it has no Service", "Released NoService FellBack", false)
 }
 
@@ -107,7 +106,7 @@ func TestFallbackIsConfirmed(t *testing.T) {
 	is("one cannot be asked", dropped, "not known of n2, not ready or not reached, where pods may send as before")
 	c.unreached("", "n2")
 	is("it can", waits, "not confirmed by n2, where")
-	c.set(func(w *world.World) []world.Touch { return w.DelPod("ns0/p3") })
+	c.set(func(w *world.World) { w.DelPod("ns0/p3") })
 	is("it has no pod any more", dropped)
 	c.object(func(s *world.EgressService) { s.Nodes = world.NodeSelector{} })
 	is("it has a host", "False Hosted")
@@ -118,7 +117,7 @@ func TestKeptFallbackIsConfirmed(t *testing.T) {
 	c := settled(t)
 	c.object(func(s *world.EgressService) { s.Nodes = world.NodeSelector{Problem: "spec.nodeSelector: no"} })
 	c.decides()
-	c.set(func(w *world.World) []world.Touch { return w.DelNode("n1") })
+	c.set(func(w *world.World) { w.DelNode("n1") })
 	for _, x := range []struct{ report, want string }{
 		{"n3", "True WaitingForNode it has no host for IPv4 and IPv6: what pods send outside over IPv4 and IPv6 is to be " +
 			"dropped until spec.nodeSelector can be read; not confirmed by n2, where"},
@@ -139,7 +138,7 @@ func (c *cluster) misreports(node string, change func(*world.Holding)) {
 	h := *c.w.Holding(node)
 	h.Steers = maps.Clone(h.Steers)
 	change(&h)
-	c.set(func(w *world.World) []world.Touch { return w.SetHolding(&h) })
+	c.set(func(w *world.World) { w.SetHolding(&h) })
 }
 
 // TestFallbackOfPodsThatOthersServe: what is said of packets is what becomes of them, where an EgressIP or an older
@@ -164,8 +163,10 @@ func TestFallbackOfPodsThatOthersServe(t *testing.T) {
 	served := func(e *world.EgressIP, namespace string) {
 		p := *pods()[0]
 		p.Labels = map[string]string{"egress": "p0"}
-		c.set(func(w *world.World) []world.Touch {
-			return slices.Concat(w.SetNamespace(&world.Namespace{Name: namespace}), w.SetPod(&p), w.SetEgressIP(e))
+		c.set(func(w *world.World) {
+			w.SetNamespace(&world.Namespace{Name: namespace})
+			w.SetPod(&p)
+			w.SetEgressIP(e)
 		})
 	}
 	c.object(func(s *world.EgressService) { s.Nodes = green() })
@@ -179,7 +180,7 @@ func TestFallbackOfPodsThatOthersServe(t *testing.T) {
 	served(&all, "ns0")
 	is("an EgressIP serves both", "True ServedByOther it has no host for IPv4 and IPv6: others decide about all of its "+
 		"pods: EgressIP/e0 (2)", "")
-	c.set(func(w *world.World) []world.Touch { return w.DelEgressIP("e0") })
+	c.set(func(w *world.World) { w.DelEgressIP("e0") })
 	is("it is gone", "True NodeIP it has no host for IPv4 and IPv6: pods leave", "FellBack")
 
 	c.object(func(s *world.EgressService) { s.DropWhenUnassigned = true })
@@ -187,8 +188,9 @@ func TestFallbackOfPodsThatOthersServe(t *testing.T) {
 	is("it drops", "True Drop it has no host", "FellBack")
 	older := compiletest.EgressService(3)
 	older.Created = older.Created.Add(-time.Hour)
-	c.set(func(w *world.World) []world.Touch {
-		return append(w.SetEgressService(older), w.SetService(compiletest.LoadBalancer(3, pods()...))...)
+	c.set(func(w *world.World) {
+		w.SetEgressService(older)
+		w.SetService(compiletest.LoadBalancer(3, pods()...))
 	})
 	c.decides()
 	c.report("n1", "n2", "n3")
@@ -198,7 +200,7 @@ func TestFallbackOfPodsThatOthersServe(t *testing.T) {
 	change := func(edit func(*world.EgressService)) {
 		s := *c.w.EgressService("ns0/s3")
 		edit(&s)
-		c.set(func(w *world.World) []world.Touch { return w.SetEgressService(&s) })
+		c.set(func(w *world.World) { w.SetEgressService(&s) })
 		c.decides()
 	}
 	change(func(s *world.EgressService) { s.Nodes, s.DropWhenUnassigned = green(), true })
@@ -210,8 +212,9 @@ func TestFallbackOfPodsThatOthersServe(t *testing.T) {
 func TestOverlappedByOneThatDrops(t *testing.T) {
 	c := settled(t)
 	younger, service := compiletest.EgressService(3), compiletest.LoadBalancer(3, pods()[0])
-	c.set(func(w *world.World) []world.Touch {
-		return append(w.SetEgressService(younger), w.SetService(service)...)
+	c.set(func(w *world.World) {
+		w.SetEgressService(younger)
+		w.SetService(service)
 	})
 	c.decides()
 	c.report("n1", "n2", "n3")
@@ -251,9 +254,10 @@ func TestFallbackBesideOneByDestination(t *testing.T) {
 		e.Items = append(e.Items, world.Assignment{Node: "n3", IP: ip})
 	}
 	e.InForce, e.Traffic = [2]bool{true, true}, compiletest.TrafficSelector("a")
-	c.set(func(w *world.World) []world.Touch {
-		return slices.Concat(w.SetNamespace(&world.Namespace{Name: "ns0"}), w.SetEgressIP(e),
-			w.SetTraffic(compiletest.Traffic(0, "a", "172.20.0.0/16", "fd00:20::/64")))
+	c.set(func(w *world.World) {
+		w.SetNamespace(&world.Namespace{Name: "ns0"})
+		w.SetEgressIP(e)
+		w.SetTraffic(compiletest.Traffic(0, "a", "172.20.0.0/16", "fd00:20::/64"))
 	})
 	c.decides()
 	c.object(func(s *world.EgressService) { s.Nodes = green() })

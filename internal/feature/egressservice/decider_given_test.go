@@ -27,7 +27,7 @@ func TestGivenBackIsWaitedFor(t *testing.T) {
 					}
 					c.decides()
 					c.readyBy(host, true)
-					c.set(func(w *world.World) []world.Touch { return w.DelService("ns0/s0") })
+					c.set(func(w *world.World) { w.DelService("ns0/s0") })
 					if c.round(c.now); shown {
 						c.decides()
 						c.is(`"" leaving [] label [] Ready=False NoService`)
@@ -69,7 +69,7 @@ func (c *cluster) undate(nodes ...string) {
 	for _, node := range nodes {
 		h := *c.w.Holding(node)
 		h.HeldSince, h.SteersSince = nil, nil
-		c.set(func(w *world.World) []world.Touch { return w.SetHolding(&h) })
+		c.set(func(w *world.World) { w.SetHolding(&h) })
 	}
 }
 

@@ -32,7 +32,7 @@ func (c *cluster) cordoned(nodes ...int) {
 // unreached says why nodes do not count as reachable.
 func (c *cluster) unreached(why world.Unreachability, nodes ...string) {
 	for _, node := range nodes {
-		c.set(func(w *world.World) []world.Touch { return w.SetUnreachable(node, why) })
+		c.set(func(w *world.World) { w.SetUnreachable(node, why) })
 	}
 }
 
@@ -125,7 +125,7 @@ func TestLateBecauseOfAnother(t *testing.T) {
 	if a, b := c.assigned("ns0/s0"), c.assigned("ns1/other"); a != "n2 Assigned" || b != "n3 Assigned" {
 		t.Fatalf("neither can: %s, %s", a, b)
 	}
-	c.set(func(w *world.World) []world.Touch { return w.DelEgressService("ns1/other") })
+	c.set(func(w *world.World) { w.DelEgressService("ns1/other") })
 	c.decides()
 	if have := c.assigned("ns0/s0"); have != "n3 Assigned" {
 		t.Errorf("n3 is not late any more: %s", have)
@@ -136,7 +136,7 @@ func TestLateBecauseOfAnother(t *testing.T) {
 func TestNotAnswering(t *testing.T) {
 	answers := func(c *cluster, yes bool, nodes ...string) {
 		for _, node := range nodes {
-			c.set(func(w *world.World) []world.Touch { return w.SetNotAnswering(node, !yes) })
+			c.set(func(w *world.World) { w.SetNotAnswering(node, !yes) })
 		}
 	}
 	c := settled(t)
@@ -146,7 +146,7 @@ func TestNotAnswering(t *testing.T) {
 	c.cordoned(1)
 	c.decides()
 	c.is(`"n3" leaving [n1] label [n1] Ready=False WaitingForNode`)
-	c.set(func(w *world.World) []world.Touch { return w.DelNode("n3") })
+	c.set(func(w *world.World) { w.DelNode("n3") })
 	c.decides()
 	c.is(`"" leaving [] label [] Ready=False NoMatchingNode`)
 	if said := c.says("ns0/s0", egressservice.ConditionAssigned); !strings.Contains(said, "n2 (NodeNotAnswering)") {
@@ -301,11 +301,11 @@ func TestClockBeginsAnew(t *testing.T) {
 func TestClockBeginsAnewWithoutPods(t *testing.T) {
 	c := newCluster(t)
 	for _, p := range pods() {
-		c.set(func(w *world.World) []world.Touch { return w.DelPod(p.Key()) })
+		c.set(func(w *world.World) { w.DelPod(p.Key()) })
 	}
 	reports := func(problems map[string]string) {
-		c.set(func(w *world.World) []world.Touch {
-			return w.SetHolding(&world.Holding{Node: "n1", BootID: "boot-n1", Problems: problems})
+		c.set(func(w *world.World) {
+			w.SetHolding(&world.Holding{Node: "n1", BootID: "boot-n1", Problems: problems})
 		})
 	}
 	reports(map[string]string{"ns0/s0": "no table blue"})
@@ -467,13 +467,13 @@ func TestTooLateForAFormerObject(t *testing.T) {
 		if host := c.w.EgressService("ns0/s0").Host; host != "n2" {
 			t.Fatalf("host %s", host)
 		}
-		c.set(func(w *world.World) []world.Touch { return w.DelEgressService("ns0/s0") })
+		c.set(func(w *world.World) { w.DelEgressService("ns0/s0") })
 		if between {
 			c.decides()
 		}
 		s := compiletest.EgressService(0)
 		s.UID = "another"
-		c.set(func(w *world.World) []world.Touch { return w.SetEgressService(s) })
+		c.set(func(w *world.World) { w.SetEgressService(s) })
 		c.lasts(2)
 		if host := c.w.EgressService("ns0/s0").Host; host != "n1" {
 			t.Errorf("decided between: %v: host %s", between, host)

@@ -29,7 +29,9 @@ func newTerm(forgets bool) *term {
 	for i := 1; i <= 3; i++ {
 		w.SetNode(named(compiletest.Node(i)))
 	}
-	return &term{w, egressservice.NewDecider(), forgets}
+	x := &term{w, egressservice.NewDecider(), forgets}
+	w.FollowChanges(func(e world.Entry) { x.decider.NoteChanged(e) })
+	return x
 }
 
 // named is a node with a UID, as the API server gives it one.
@@ -39,9 +41,9 @@ func named(n *world.Node) *world.Node {
 }
 
 // change makes one, and says when the decider asks for a decision because of what the API has shown.
-func (x *term) change(change func(*world.World) []world.Touch, now time.Time) (again time.Time) {
-	x.decider.Touched(change(x.w))
-	for _, t := range x.w.ShownAnew() {
+func (x *term) change(change func(*world.World), now time.Time) (again time.Time) {
+	change(x.w)
+	for t := range x.w.ShownAnew() {
 		again = decide.Earlier(again, x.decider.Seen(decide.View{World: x.w, Now: now}, t))
 	}
 	return again
@@ -53,11 +55,10 @@ func (x *term) round(now time.Time) (told map[string][]decide.Event, again time.
 		x.decider.Forget()
 	}
 	told = map[string][]decide.Event{}
-	passed, free := x.w.Pass(now)
-	x.decider.Touched(passed)
+	free := x.w.Pass(now)
 	desired, again := x.decider.Decide(decide.View{World: x.w, Now: now})
 	for _, one := range desired {
-		x.decider.Touched(x.w.Decide(one.Kind, one.Key, one.Decision))
+		x.w.Decide(one.Kind, one.Key, one.Decision)
 		if len(one.Events) > 0 {
 			told[one.Key] = append(told[one.Key], one.Events...)
 		}
@@ -154,7 +155,7 @@ func oneSourceEach(t *rapid.T, w *world.World) {
 }
 
 // drawChange is what the API shows, what is probed, or what an agent reports that does as it is told.
-func drawChange(t *rapid.T, w *world.World) func(*world.World) []world.Touch {
+func drawChange(t *rapid.T, w *world.World) func(*world.World) {
 	i, node := rapid.IntRange(0, 5).Draw(t, "which"), fmt.Sprint("n", rapid.IntRange(1, 3).Draw(t, "of"))
 	switch rapid.IntRange(0, 12).Draw(t, "kind of change") {
 	case 0:
@@ -163,14 +164,14 @@ func drawChange(t *rapid.T, w *world.World) func(*world.World) []world.Touch {
 		return drawn(t, i)
 	case 4:
 		why := rapid.SampledFrom([]world.Unreachability{"", world.NodeUnreachable, world.AgentAway}).Draw(t, "why")
-		return func(w *world.World) []world.Touch { return w.SetUnreachable(node, why) }
+		return func(w *world.World) { w.SetUnreachable(node, why) }
 	case 12:
 		not := rapid.Bool().Draw(t, "not answering")
-		return func(w *world.World) []world.Touch { return w.SetNotAnswering(node, not) }
+		return func(w *world.World) { w.SetNotAnswering(node, not) }
 	case 5:
 		p := compiletest.Pod(i, node)
 		p.Running = true
-		return func(w *world.World) []world.Touch { return w.SetPod(p) }
+		return func(w *world.World) { w.SetPod(p) }
 	case 6, 7, 8:
 		return obedience(t, node)
 	case 9:
@@ -178,14 +179,14 @@ func drawChange(t *rapid.T, w *world.World) func(*world.World) []world.Touch {
 		n.Cordoned, n.Ready = rapid.Bool().Draw(t, "cordoned"), rapid.IntRange(0, 3).Draw(t, "ready") > 0
 		n.Labels = map[string]string{"color": rapid.SampledFrom([]string{"green", "red"}).Draw(t, "color"),
 			egressservice.LabelPrefix + "ns0-s0": rapid.SampledFrom([]string{"", "by hand"}).Draw(t, "left over")}
-		return func(w *world.World) []world.Touch { return w.SetNode(n) }
+		return func(w *world.World) { w.SetNode(n) }
 	}
 	only := rapid.SampledFrom([]string{"", "ns0/s0", "ns1/s1", "ns0/s3"}).Draw(t, "shown")
-	return func(w *world.World) []world.Touch { return show(w, only) }
+	return func(w *world.World) { show(w, only) }
 }
 
 // drawn is an EgressService or its Service, whose pods run where they are said to; at times two need the same label.
-func drawn(t *rapid.T, i int) func(*world.World) []world.Touch {
+func drawn(t *rapid.T, i int) func(*world.World) {
 	if rapid.Bool().Draw(t, "anything") {
 		return compiletest.DrawEgressService(t)
 	}
@@ -208,27 +209,29 @@ func drawn(t *rapid.T, i int) func(*world.World) []world.Touch {
 		}
 		service.Namespace, service.Name = s.Namespace, s.Name
 	}
-	return func(w *world.World) []world.Touch { return append(w.SetEgressService(s), w.SetService(service)...) }
+	return func(w *world.World) {
+		w.SetEgressService(s)
+		w.SetService(service)
+	}
 }
 
 // show has the API show objects as they were decided.
-func show(w *world.World, only string) (touched []world.Touch) {
+func show(w *world.World, only string) {
 	for _, key := range w.EgressServices() {
 		_, should := world.Undone[world.EgressService](w, world.KindEgressService, key)
 		if should != nil && (only == "" || only == key) {
-			touched = append(touched, w.SetEgressService(should)...)
+			w.SetEgressService(should)
 		}
 	}
 	for _, name := range w.Nodes() {
 		if _, should := world.Undone[world.Node](w, world.KindNode, name); should != nil && only == "" {
-			touched = append(touched, w.SetNode(should)...)
+			w.SetNode(should)
 		}
 	}
-	return touched
 }
 
 // obedience is a report of a node that does what the statuses say, and may have something to say about it.
-func obedience(t *rapid.T, node string) func(*world.World) []world.Touch {
+func obedience(t *rapid.T, node string) func(*world.World) {
 	h := world.Holding{Node: node, BootID: "boot-" + node, SteersMore: rapid.IntRange(0, 4).Draw(t, "full") == 0,
 		Problems: map[string]string{}, Reasons: map[string]string{}}
 	about := rapid.SampledFrom([]string{"", "ns0/s0", "ns1/s1"}).Draw(t, "about")
@@ -238,7 +241,7 @@ func obedience(t *rapid.T, node string) func(*world.World) []world.Touch {
 	}
 	older := rapid.IntRange(0, 3).Draw(t, "an agent of before") == 0
 	stray := rapid.IntRange(0, 4).Draw(t, "holds for a former object") == 0
-	return func(w *world.World) []world.Touch {
+	return func(w *world.World) {
 		h := h
 		h.HeldSince, h.SteersSince = nil, nil
 		h.Holds, h.Steers = map[string][]netip.Addr{}, map[string][]world.Assignment{}
@@ -263,6 +266,6 @@ func obedience(t *rapid.T, node string) func(*world.World) []world.Touch {
 		if stray {
 			h.Holds["former"] = slices.Concat(compiletest.EgressAddr(20), compiletest.EgressAddr(23))
 		}
-		return w.SetHolding(&h)
+		w.SetHolding(&h)
 	}
 }

@@ -42,7 +42,7 @@ func TestUnreadableSelector(t *testing.T) {
 	c.saysOfSelector(unreadable + ": mend it; until then n1 stays the host, and no other node is chosen")
 
 	unreachable := func(why world.Unreachability) {
-		c.set(func(w *world.World) []world.Touch { return w.SetUnreachable("n1", why) })
+		c.set(func(w *world.World) { w.SetUnreachable("n1", why) })
 	}
 	unreachable(world.NodeUnreachable)
 	if told := c.decides(); told != "Released InvalidSelector FellBack" {
@@ -76,14 +76,14 @@ func TestUnreadableSelector(t *testing.T) {
 // selector that matches no node, which is people's word that there is to be no host.
 func TestUnreadableSelectorEnds(t *testing.T) {
 	for name, ends := range map[string]func(*cluster){
-		"no Service":    func(c *cluster) { c.set(func(w *world.World) []world.Touch { return w.DelService("ns0/s0") }) },
+		"no Service":    func(c *cluster) { c.set(func(w *world.World) { w.DelService("ns0/s0") }) },
 		"no ingress IP": func(c *cluster) { c.service(func(s *world.Service) { s.LoadBalancerIPs = nil }) },
 		"no node":       func(c *cluster) { c.selects(green()) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := settled(t)
 			c.selects(world.NodeSelector{Problem: unreadable})
-			c.set(func(w *world.World) []world.Touch { return w.DelNode("n1") })
+			c.set(func(w *world.World) { w.DelNode("n1") })
 			c.decides()
 			if have := c.binds(); have != [2]bool{true, true} {
 				t.Errorf("the host is lost: in force %v", have)
@@ -131,7 +131,10 @@ func TestUnreadableSelectorWithoutLabel(t *testing.T) {
 		s.Namespace, s.Name, s.UID, s.Created = namespace, name, namespace+name, time.Unix(int64(5000-age), 0)
 		s.Nodes = nodes
 		service.Namespace, service.Name, service.LoadBalancerIPs = namespace, name, compiletest.EgressAddr(number)
-		c.set(func(w *world.World) []world.Touch { return append(w.SetEgressService(s), w.SetService(service)...) })
+		c.set(func(w *world.World) {
+			w.SetEgressService(s)
+			w.SetService(service)
+		})
 	}
 	binds := func(want bool) {
 		t.Helper()
@@ -145,7 +148,7 @@ func TestUnreadableSelectorWithoutLabel(t *testing.T) {
 	c.decides()
 	host := c.w.EgressService("a/b-c").Host
 	add("a", "b-c", 23, 1, world.NodeSelector{Problem: unreadable})
-	c.set(func(w *world.World) []world.Touch { return w.DelNode(host) })
+	c.set(func(w *world.World) { w.DelNode(host) })
 	c.decides()
 	binds(true)
 	add("a-b", "c", 24, 2, world.NodeSelector{})

@@ -46,14 +46,15 @@ func TestUnservableKeepsNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t)
-			c.set(func(w *world.World) []world.Touch { return w.DelEgressService("ns0/s0") })
+			c.set(func(w *world.World) { w.DelEgressService("ns0/s0") })
 			older, service := c.add("a-b", "c", 9), compiletest.LoadBalancer(0, pods()...)
 			broken := *older
 			service.Namespace, service.Name, service.LoadBalancerIPs = "a-b", "c", compiletest.EgressAddr(31)
 			x.breaks(c, &broken, service)
-			c.set(func(w *world.World) []world.Touch {
-				touched := w.DelEgressService("a-b/c")
-				return append(append(touched, w.SetEgressService(&broken)...), w.SetService(service)...)
+			c.set(func(w *world.World) {
+				w.DelEgressService("a-b/c")
+				w.SetEgressService(&broken)
+				w.SetService(service)
 			})
 			c.add("a", "b-c", 1)
 			c.decides()
@@ -64,13 +65,13 @@ func TestUnservableKeepsNothing(t *testing.T) {
 				t.Errorf("the older one: %s", have)
 			}
 			c.add("a-b", "c", 1)
-			c.set(func(w *world.World) []world.Touch { return w.SetEgressService(older) })
+			c.set(func(w *world.World) { w.SetEgressService(older) })
 			c.decides()
 			c.decides()
 			if a, b := c.assigned("a/b-c"), c.assigned("a-b/c"); a != "n1 Assigned" || b[0] != ' ' {
 				t.Errorf("it can be served again: %s; the younger one: %s", b, a)
 			}
-			c.set(func(w *world.World) []world.Touch { return w.DelEgressService("a/b-c") })
+			c.set(func(w *world.World) { w.DelEgressService("a/b-c") })
 			c.later()
 			if have := c.assigned("a-b/c"); !strings.HasSuffix(have, "n1 Assigned") {
 				t.Errorf("the younger one is gone: %s", have)
@@ -84,14 +85,14 @@ func TestUnservableKeepsNothing(t *testing.T) {
 // the same, would not end.
 func TestManyShare(t *testing.T) {
 	c := newCluster(t)
-	c.set(func(w *world.World) []world.Touch { return w.DelEgressService("ns0/s0") })
+	c.set(func(w *world.World) { w.DelEgressService("ns0/s0") })
 	const many = 60
 	for i := range many {
 		s := c.add("ns0", fmt.Sprint("x", i), many-i)
 		service := compiletest.LoadBalancer(0, pods()...)
 		service.Namespace, service.Name = s.Namespace, s.Name
 		service.LoadBalancerIPs = slices.Concat(compiletest.EgressAddr(40), compiletest.EgressAddr(41))
-		c.set(func(w *world.World) []world.Touch { return w.SetService(service) })
+		c.set(func(w *world.World) { w.SetService(service) })
 	}
 	for next := range 2 {
 		c.decides()
@@ -101,7 +102,7 @@ func TestManyShare(t *testing.T) {
 				t.Errorf("x%d is the oldest, and of x%d: %s", next, i, have)
 			}
 		}
-		c.set(func(w *world.World) []world.Touch { return w.DelEgressService(fmt.Sprint("ns0/x", next)) })
+		c.set(func(w *world.World) { w.DelEgressService(fmt.Sprint("ns0/x", next)) })
 	}
 }
 
@@ -111,19 +112,19 @@ func TestUnwellKeepsItsThings(t *testing.T) {
 	c.node(1, func(n *world.Node) { n.Labels = map[string]string{"color": "green"} })
 	c.object(func(s *world.EgressService) { s.Nodes = green() })
 	younger := c.add("ns1", "young", 0)
-	c.set(func(w *world.World) []world.Touch {
+	c.set(func(w *world.World) {
 		service := *w.Service(younger.Key())
 		service.LoadBalancerIPs = compiletest.EgressAddr(20)
-		return w.SetService(&service)
+		w.SetService(&service)
 	})
 	c.decides()
-	c.set(func(w *world.World) []world.Touch { return w.SetUnreachable("n1", world.NodeUnreachable) })
+	c.set(func(w *world.World) { w.SetUnreachable("n1", world.NodeUnreachable) })
 	c.decides()
 	c.decides()
 	if a, b := c.assigned("ns0/s0"), c.assigned("ns1/young"); a != " NoMatchingNode" || b != " IngressIPConflict" {
 		t.Errorf("its only node is unreachable: %s; the younger one: %s", a, b)
 	}
-	c.set(func(w *world.World) []world.Touch { return w.SetUnreachable("n1", "") })
+	c.set(func(w *world.World) { w.SetUnreachable("n1", "") })
 	c.decides()
 	if have := c.assigned("ns0/s0"); have != "n1 Assigned" {
 		t.Errorf("its node is back: %s", have)
@@ -135,10 +136,10 @@ func TestUnwellKeepsItsThings(t *testing.T) {
 func TestRefusedByOneKeepsNothingFromAnother(t *testing.T) {
 	c := settled(t)
 	second := c.add("a-b", "c", 2)
-	c.set(func(w *world.World) []world.Touch {
+	c.set(func(w *world.World) {
 		service := *w.Service(second.Key())
 		service.LoadBalancerIPs = compiletest.EgressAddr(20)
-		return w.SetService(&service)
+		w.SetService(&service)
 	})
 	c.decides()
 	c.add("a", "b-c", 1)
@@ -146,7 +147,7 @@ func TestRefusedByOneKeepsNothingFromAnother(t *testing.T) {
 	if a, b := c.assigned("a-b/c"), c.assigned("a/b-c"); a != " IngressIPConflict" || b != "n2 Assigned" {
 		t.Errorf("the second: %s; the third: %s", a, b)
 	}
-	c.set(func(w *world.World) []world.Touch { return w.DelEgressService("ns0/s0") })
+	c.set(func(w *world.World) { w.DelEgressService("ns0/s0") })
 	c.report("n1", "n2", "n3")
 	c.decides()
 	if a, b := c.assigned("a-b/c"), c.assigned("a/b-c"); a != " LabelAmbiguous" || b != "n2 Assigned" {
@@ -160,8 +161,8 @@ func TestRefusedByOneKeepsNothingFromAnother(t *testing.T) {
 func TestKeptWhileItWaits(t *testing.T) {
 	ip := compiletest.V4(172, 18, 0, 99)
 	holds := func(c *cluster, ips ...netip.Addr) {
-		c.set(func(w *world.World) []world.Touch {
-			return w.SetHolding(&world.Holding{Node: "n3", BootID: "boot-n3",
+		c.set(func(w *world.World) {
+			w.SetHolding(&world.Holding{Node: "n3", BootID: "boot-n3",
 				Holds: map[string][]netip.Addr{"shop/former": ips}})
 		})
 	}
@@ -187,10 +188,10 @@ func TestKeptWhileItWaits(t *testing.T) {
 			t.Errorf("let go: %s, in force %v", have, c.binds())
 		}
 		other := c.add("ns1", "other", -1)
-		c.set(func(w *world.World) []world.Touch {
+		c.set(func(w *world.World) {
 			service := *w.Service(other.Key())
 			service.LoadBalancerIPs = []netip.Addr{ip}
-			return w.SetService(&service)
+			w.SetService(&service)
 		})
 		c.decides()
 		if have := c.assigned("ns1/other"); have != " IngressIPConflict" ||
@@ -206,24 +207,25 @@ func TestKeptWhileItWaits(t *testing.T) {
 func TestStandingHolder(t *testing.T) {
 	ip := compiletest.EgressAddr(20)[0]
 	stands := func(c *cluster, object string) {
-		c.set(func(w *world.World) []world.Touch {
-			return w.SetHolding(&world.Holding{Node: "n3", BootID: "boot-n3",
+		c.set(func(w *world.World) {
+			w.SetHolding(&world.Holding{Node: "n3", BootID: "boot-n3",
 				Holds: map[string][]netip.Addr{object: {ip}}})
 		})
 	}
-	for name, out := range map[string]func(*world.World) []world.Touch{
-		"let go":    func(w *world.World) []world.Touch { return w.SetHolding(&world.Holding{Node: "n3"}) },
-		"no report": func(w *world.World) []world.Touch { return w.DelHolding("n3") },
-		"deleted":   func(w *world.World) []world.Touch { return w.DelNode("n3") },
-		"dead": func(w *world.World) []world.Touch {
+	for name, out := range map[string]func(*world.World){
+		"let go":    func(w *world.World) { w.SetHolding(&world.Holding{Node: "n3"}) },
+		"no report": func(w *world.World) { w.DelHolding("n3") },
+		"deleted":   func(w *world.World) { w.DelNode("n3") },
+		"dead": func(w *world.World) {
 			n := named(compiletest.Node(3))
 			n.Ready = false
-			return append(w.SetUnreachable("n3", world.NodeUnreachable), w.SetNode(n)...)
+			w.SetUnreachable("n3", world.NodeUnreachable)
+			w.SetNode(n)
 		},
-		"rebooted": func(w *world.World) []world.Touch {
+		"rebooted": func(w *world.World) {
 			n := named(compiletest.Node(3))
 			n.BootID = "next"
-			return w.SetNode(n)
+			w.SetNode(n)
 		},
 	} {
 		for _, object := range []string{"shop/former", "former"} {
@@ -231,19 +233,19 @@ func TestStandingHolder(t *testing.T) {
 				c := newCluster(t)
 				c.service(func(s *world.Service) { s.LoadBalancerIPs = []netip.Addr{ip} })
 				stands(c, object)
-				c.set(func(w *world.World) []world.Touch { return w.SetUnreachable("n3", world.AgentAway) })
+				c.set(func(w *world.World) { w.SetUnreachable("n3", world.AgentAway) })
 				c.decides()
 				c.is(`"" leaving [] label [] Ready=False IngressIPConflict`)
 				if said := c.says("ns0/s0", egressservice.ConditionAssigned); !strings.Contains(said,
 					ip.String()+" is still held by node n3 for Egress") || !strings.Contains(said, object+", by that") {
 					t.Errorf("said %s", said)
 				}
-				c.set(func(w *world.World) []world.Touch { // for a moment, and it goes on translating
-					return w.SetUnreachable("n3", world.NodeUnreachable)
+				c.set(func(w *world.World) { // for a moment, and it goes on translating
+					w.SetUnreachable("n3", world.NodeUnreachable)
 				})
 				c.decides()
 				c.is(`"" leaving [] label [] Ready=False IngressIPConflict`)
-				c.set(func(w *world.World) []world.Touch { return w.SetUnreachable("n3", world.AgentAway) })
+				c.set(func(w *world.World) { w.SetUnreachable("n3", world.AgentAway) })
 				c.set(out)
 				c.decides()
 				if name == "no report" { // which is no word of the node
@@ -265,8 +267,8 @@ func TestStandingHolder(t *testing.T) {
 	for i := range 64 {
 		all = append(all, compiletest.V4(192, 0, 2, i))
 	}
-	c.set(func(w *world.World) []world.Touch {
-		return w.SetHolding(&world.Holding{Node: "n3", BootID: "boot-n3", Holds: map[string][]netip.Addr{"x/y": all}})
+	c.set(func(w *world.World) {
+		w.SetHolding(&world.Holding{Node: "n3", BootID: "boot-n3", Holds: map[string][]netip.Addr{"x/y": all}})
 	})
 	c.decides()
 	if have := c.assigned("ns0/s0"); have != "n1 Assigned" {
@@ -289,7 +291,7 @@ func TestNobodysEndpoints(t *testing.T) {
 			c := settled(t)
 			p := compiletest.Pod(1, "n1")
 			p.Running = true
-			c.set(func(w *world.World) []world.Touch { return w.SetPod(p) })
+			c.set(func(w *world.World) { w.SetPod(p) })
 			c.service(edit)
 			if told := c.decides(); told != egressservice.ReasonNoEndpoints {
 				t.Errorf("told of %q", told)
@@ -303,11 +305,11 @@ func TestNobodysEndpoints(t *testing.T) {
 			c.decides()
 			c.is(`"n1" leaving [] label [n1] Ready=True Held`)
 			for _, p := range pods() {
-				c.set(func(w *world.World) []world.Touch { return w.DelPod(p.Key()) })
+				c.set(func(w *world.World) { w.DelPod(p.Key()) })
 			}
 			c.decides()
 			c.is(`"n1" leaving [] label [n1] Ready=False NoEndpoints`)
-			c.set(func(w *world.World) []world.Touch { return w.SetPod(pods()[0]) })
+			c.set(func(w *world.World) { w.SetPod(pods()[0]) })
 			c.decides()
 			c.is(`"n1" leaving [] label [n1] Ready=True Held`)
 		})
@@ -328,21 +330,22 @@ func TestUnsaidHolder(t *testing.T) {
 				if x.former == "e0" {
 					e := compiletest.EgressIP(0, "", ip)
 					e.Items = []world.Assignment{{Node: "n1", IP: ip}}
-					c.set(func(w *world.World) []world.Touch { return w.SetEgressIP(e) })
+					c.set(func(w *world.World) { w.SetEgressIP(e) })
 				} else {
 					c.add("ns0", "s3", 1)
-					c.set(func(w *world.World) []world.Touch {
+					c.set(func(w *world.World) {
 						service := compiletest.LoadBalancer(3, compiletest.Pod(0, "n1"))
 						service.LoadBalancerIPs = []netip.Addr{ip}
-						return w.SetService(service)
+						w.SetService(service)
 					})
 				}
 				c.decides()
-				c.set(func(w *world.World) []world.Touch {
+				c.set(func(w *world.World) {
 					if x.former == "e0" {
-						return w.DelEgressIP("e0")
+						w.DelEgressIP("e0")
+						return
 					}
-					return w.DelEgressService(x.former)
+					w.DelEgressService(x.former)
 				})
 				waits := func(when string) {
 					t.Helper()
@@ -376,8 +379,8 @@ func TestUnsaidHolder(t *testing.T) {
 
 // says1 has n1 say that it holds addresses for an object.
 func (c *cluster) says1(object string, ips ...netip.Addr) {
-	c.set(func(w *world.World) []world.Touch {
-		return w.SetHolding(&world.Holding{Node: "n1", BootID: "boot-n1", Holds: map[string][]netip.Addr{object: ips}})
+	c.set(func(w *world.World) {
+		w.SetHolding(&world.Holding{Node: "n1", BootID: "boot-n1", Holds: map[string][]netip.Addr{object: ips}})
 	})
 }
 
@@ -385,13 +388,13 @@ func (c *cluster) says1(object string, ips ...netip.Addr) {
 // nothing from another namespace. It is served when one of these goes, and what it needs is nobody's.
 func TestMostOfNamespace(t *testing.T) {
 	c := newCluster(t)
-	c.set(func(w *world.World) []world.Touch { return w.DelEgressService("ns0/s0") })
+	c.set(func(w *world.World) { w.DelEgressService("ns0/s0") })
 	filler := compiletest.EgressService(0)
 	filler.Namespace, filler.Created = "a-b", time.Unix(1, 0)
 	for i := range world.MaxEgressServices {
 		one := *filler
 		one.Name, one.UID = fmt.Sprint("filler", i), fmt.Sprint("filler", i)
-		c.set(func(w *world.World) []world.Touch { return w.SetEgressService(&one) })
+		c.set(func(w *world.World) { w.SetEgressService(&one) })
 	}
 	c.add("a-b", "c", 9)
 	c.add("a", "b-c", 1)
@@ -405,8 +408,9 @@ func TestMostOfNamespace(t *testing.T) {
 	if have := c.assigned("a/b-c"); have != "n1 Assigned" {
 		t.Errorf("the other namespace's: %s", have)
 	}
-	c.set(func(w *world.World) []world.Touch {
-		return append(w.DelEgressService("a/b-c"), w.DelEgressService("a-b/filler7")...)
+	c.set(func(w *world.World) {
+		w.DelEgressService("a/b-c")
+		w.DelEgressService("a-b/filler7")
 	})
 	c.decides()
 	if have := c.assigned("a-b/c"); have != "n1 Assigned" {

@@ -47,9 +47,9 @@ func TestSourceOfOthers(t *testing.T) {
 			"is an address of node n2 by its own word alone: take"},
 		"a kubelet's": {owned(true, kubelet), owned(false, nil), "is an address of node n2"},
 		"an EgressIP's": {func(c *cluster) {
-			c.set(func(w *world.World) []world.Touch { return w.SetEgressIP(placed) })
+			c.set(func(w *world.World) { w.SetEgressIP(placed) })
 		}, func(c *cluster) {
-			c.set(func(w *world.World) []world.Touch { return w.DelEgressIP(placed.Name) })
+			c.set(func(w *world.World) { w.DelEgressIP(placed.Name) })
 			c.later()
 		}, "is an address of EgressIP e0: take"},
 	} {
@@ -98,7 +98,7 @@ func TestSourceThatItHas(t *testing.T) {
 	}
 	e := compiletest.EgressIP(0, "", source...)
 	e.Items = []world.Assignment{{Node: "n3", IP: source[0]}}
-	c.set(func(w *world.World) []world.Touch { return w.SetEgressIP(e) })
+	c.set(func(w *world.World) { w.SetEgressIP(e) })
 	if told := c.decides(); told != egressservice.ReasonIngressIPConflict+" FellBack" {
 		t.Errorf("told of %q", told)
 	}
@@ -116,7 +116,10 @@ func TestSharedSource(t *testing.T) {
 		s, service := compiletest.EgressService(3), compiletest.LoadBalancer(3, pods()[1])
 		s.Created = time.Unix(int64(age), 0)
 		service.LoadBalancerIPs = compiletest.EgressAddr(20)
-		c.set(func(w *world.World) []world.Touch { return append(w.SetEgressService(s), w.SetService(service)...) })
+		c.set(func(w *world.World) {
+			w.SetEgressService(s)
+			w.SetService(service)
+		})
 		return s.Key()
 	}
 	is := func(key, host, said string) {
@@ -133,7 +136,7 @@ func TestSharedSource(t *testing.T) {
 	c.decides()
 	is("ns0/s0", "n1", "True")
 	is(other, "", refused+"0, whose Service has it, too: have")
-	c.set(func(w *world.World) []world.Touch { return w.DelEgressService(other) })
+	c.set(func(w *world.World) { w.DelEgressService(other) })
 	c.decides()
 	share(1000) // it is older than the one that has the address
 	c.decides()
@@ -152,7 +155,7 @@ func TestSharedSource(t *testing.T) {
 	c.service(func(*world.Service) {})
 	c.decides()
 	is("ns0/s0", "", refused+"3")
-	c.set(func(w *world.World) []world.Touch { return w.DelService(other) })
+	c.set(func(w *world.World) { w.DelService(other) })
 	c.decides()
 	c.report("n1", "n2", "n3")
 	c.decides()

@@ -28,7 +28,7 @@ type cluster struct {
 func newCluster(t *testing.T) *cluster {
 	c := &cluster{term: newTerm(false), t: t, now: time.Unix(100_000, 0)}
 	for _, p := range pods() {
-		c.set(func(w *world.World) []world.Touch { return w.SetPod(p) })
+		c.set(func(w *world.World) { w.SetPod(p) })
 	}
 	c.service(func(*world.Service) {})
 	c.object(func(*world.EgressService) {})
@@ -43,13 +43,13 @@ func pods() []*world.Pod {
 	return out
 }
 
-func (c *cluster) set(change func(*world.World) []world.Touch) { c.change(change, c.now) }
+func (c *cluster) set(change func(*world.World)) { c.change(change, c.now) }
 
 // service makes ns0/s0 anew, object its EgressService, as it is shown; node one of the nodes.
 func (c *cluster) service(edit func(*world.Service)) {
 	s := compiletest.LoadBalancer(0, pods()...)
 	edit(s)
-	c.set(func(w *world.World) []world.Touch { return w.SetService(s) })
+	c.set(func(w *world.World) { w.SetService(s) })
 }
 
 func (c *cluster) object(edit func(*world.EgressService)) {
@@ -58,14 +58,14 @@ func (c *cluster) object(edit func(*world.EgressService)) {
 		*s = *shown
 	}
 	edit(s)
-	c.set(func(w *world.World) []world.Touch { return w.SetEgressService(s) })
+	c.set(func(w *world.World) { w.SetEgressService(s) })
 }
 
 func (c *cluster) node(i int, edit func(*world.Node)) {
 	n := named(compiletest.Node(i))
 	n.Labels = c.w.Said(n.Name).Labels
 	edit(n)
-	c.set(func(w *world.World) []world.Touch { return w.SetNode(n) })
+	c.set(func(w *world.World) { w.SetNode(n) })
 }
 
 // green selects nodes by their color.
@@ -76,7 +76,7 @@ func green() world.NodeSelector {
 // decides is one decision, written. It returns the reasons of the Events.
 func (c *cluster) decides() string {
 	told, _ := c.round(c.now)
-	c.set(func(w *world.World) []world.Touch { return show(w, "") })
+	c.set(func(w *world.World) { show(w, "") })
 	c.now = c.now.Add(time.Second)
 	var out []string
 	for _, key := range slices.Sorted(maps.Keys(told)) {
@@ -114,7 +114,7 @@ func (c *cluster) report(nodes ...string) {
 				}
 			}
 		}
-		c.set(func(w *world.World) []world.Touch { return w.SetHolding(h) })
+		c.set(func(w *world.World) { w.SetHolding(h) })
 	}
 }
 
@@ -173,7 +173,7 @@ func TestRefusals(t *testing.T) {
 		reason string
 	}{
 		"no Service": {func(c *cluster) {
-			c.set(func(w *world.World) []world.Touch { return w.DelService("ns0/s0") })
+			c.set(func(w *world.World) { w.DelService("ns0/s0") })
 		}, egressservice.ReasonNoService},
 		"another type": {func(c *cluster) {
 			c.service(func(s *world.Service) { s.LoadBalancer, s.LoadBalancerIPs = false, nil })
@@ -251,9 +251,9 @@ func TestHostWithoutEndpoints(t *testing.T) {
 				}
 				want := `"n1" leaving [] label [n1] Ready=` + x.reason
 				c.is(want)
-				c.set(func(w *world.World) []world.Touch { return w.DelEgressService("ns0/s0") })
+				c.set(func(w *world.World) { w.DelEgressService("ns0/s0") })
 				c.decides()
-				c.set(func(w *world.World) []world.Touch { return w.SetEgressService(compiletest.EgressService(0)) })
+				c.set(func(w *world.World) { w.SetEgressService(compiletest.EgressService(0)) })
 				c.decides()
 				c.report("n1", "n2", "n3")
 				c.decides()
@@ -275,8 +275,9 @@ func (c *cluster) add(namespace, name string, age int) *world.EgressService {
 	s.Namespace, s.Name, s.UID, s.Created = namespace, name, namespace+name, time.Unix(int64(5000-age), 0)
 	service := compiletest.LoadBalancer(0, pods()...)
 	service.Namespace, service.Name, service.LoadBalancerIPs = namespace, name, compiletest.EgressAddr(30+age)
-	c.set(func(w *world.World) []world.Touch {
-		return append(w.SetEgressService(s), w.SetService(service)...)
+	c.set(func(w *world.World) {
+		w.SetEgressService(s)
+		w.SetService(service)
 	})
 	return s
 }
@@ -306,14 +307,14 @@ func TestLabels(t *testing.T) {
 	is("a/b-c", " Assigned", "an older one comes")
 	is("a-b/c", " LabelAmbiguous", "it is older, and came later")
 	is("long/"+strings.Repeat("x", 60), " LabelTooLong", "too long")
-	c.set(func(w *world.World) []world.Touch { return w.DelService("a/b-c") })
+	c.set(func(w *world.World) { w.DelService("a/b-c") })
 	c.decides()
 	c.decides()
 	is("a-b/c", " Assigned", "the other has no Service")
 	c.add("a", "b-c", 1)
 	c.decides()
 	is("a/b-c", " LabelAmbiguous", "it has its Service back")
-	c.set(func(w *world.World) []world.Touch { return w.DelEgressService("a-b/c") })
+	c.set(func(w *world.World) { w.DelEgressService("a-b/c") })
 	c.decides()
 	is("a/b-c", " Assigned", "the other is gone")
 }
@@ -327,10 +328,10 @@ func TestMoves(t *testing.T) {
 		is     string
 	}{
 		"unreachable": {func(c *cluster) {
-			c.set(func(w *world.World) []world.Touch { return w.SetUnreachable("n1", world.NodeUnreachable) })
+			c.set(func(w *world.World) { w.SetUnreachable("n1", world.NodeUnreachable) })
 		}, unplanned},
 		"deleted": {func(c *cluster) {
-			c.set(func(w *world.World) []world.Touch { return w.DelNode("n1") })
+			c.set(func(w *world.World) { w.DelNode("n1") })
 		}, unplanned},
 		"cordoned": {func(c *cluster) { c.node(1, func(n *world.Node) { n.Cordoned = true }) }, planned},
 		"not ready": {func(c *cluster) { c.node(1, func(n *world.Node) { n.Ready = false }) },
@@ -372,7 +373,7 @@ func TestLabelFollowsTheHolder(t *testing.T) {
 	c.report("n2")
 	c.decides()
 	c.is(`"n2" leaving [n1] label [n2] Ready=False WaitingForNode`) // n1's pods are still led to n1
-	c.set(func(w *world.World) []world.Touch { return w.SetUnreachable("n2", world.NodeUnreachable) })
+	c.set(func(w *world.World) { w.SetUnreachable("n2", world.NodeUnreachable) })
 	c.decides()
 	c.is(`"n3" leaving [n1] label [n1] Ready=False WaitingForNode`)
 }
@@ -399,10 +400,10 @@ func TestBindsFromNetworkToHost(t *testing.T) {
 // TestSticky: nothing moves because a node comes back, or has fewer.
 func TestSticky(t *testing.T) {
 	c := settled(t)
-	c.set(func(w *world.World) []world.Touch { return w.SetUnreachable("n1", world.NodeUnreachable) })
+	c.set(func(w *world.World) { w.SetUnreachable("n1", world.NodeUnreachable) })
 	c.decides()
 	c.report("n2", "n3")
-	c.set(func(w *world.World) []world.Touch { return w.SetUnreachable("n1", "") })
+	c.set(func(w *world.World) { w.SetUnreachable("n1", "") })
 	if told := c.decides(); told != "" {
 		t.Errorf("told of %q", told)
 	}
@@ -414,13 +415,14 @@ func TestSticky(t *testing.T) {
 // TestAgentAway: a host whose agent is away stays where there is no other, and goes where there is.
 func TestAgentAway(t *testing.T) {
 	c := settled(t)
-	c.set(func(w *world.World) []world.Touch {
-		return slices.Concat(w.SetUnreachable("n1", world.AgentAway), w.SetUnreachable("n2", world.NodeUnreachable),
-			w.SetUnreachable("n3", world.NodeUnreachable))
+	c.set(func(w *world.World) {
+		w.SetUnreachable("n1", world.AgentAway)
+		w.SetUnreachable("n2", world.NodeUnreachable)
+		w.SetUnreachable("n3", world.NodeUnreachable)
 	})
 	c.decides()
 	c.is(`"n1" leaving [] label [n1] Ready=False AgentAway`)
-	c.set(func(w *world.World) []world.Touch { return w.SetUnreachable("n3", "") })
+	c.set(func(w *world.World) { w.SetUnreachable("n3", "") })
 	c.decides()
 	c.is(`"n3" leaving [n1] label [n1] Ready=False WaitingForNode`)
 }
@@ -430,15 +432,16 @@ func TestSpread(t *testing.T) {
 	c := newCluster(t)
 	for i := 3; i <= 15; i += 3 {
 		s, service := compiletest.EgressService(i), compiletest.LoadBalancer(i, pods()...)
-		c.set(func(w *world.World) []world.Touch {
-			return append(w.SetEgressService(s), w.SetService(service)...)
+		c.set(func(w *world.World) {
+			w.SetEgressService(s)
+			w.SetService(service)
 		})
 	}
 	c.decides()
 	if have := c.hosts(); have != "n1 n2 n3 n1 n2 n3" {
 		t.Errorf("have %s", have)
 	}
-	c.set(func(w *world.World) []world.Touch { return w.SetUnreachable("n1", world.NodeUnreachable) })
+	c.set(func(w *world.World) { w.SetUnreachable("n1", world.NodeUnreachable) })
 	c.decides()
 	if have := c.hosts(); have != "n2 n2 n3 n3 n2 n3" {
 		t.Errorf("n1 is gone: have %s", have)
@@ -475,7 +478,7 @@ func TestNetwork(t *testing.T) {
 	h := *c.w.Holding("n2")
 	h.Problems, h.Reasons = map[string]string{"ns0/s0": "there is no table blue"},
 		map[string]string{"ns0/s0": world.ReasonUnknownNetwork}
-	c.set(func(w *world.World) []world.Touch { return w.SetHolding(&h) })
+	c.set(func(w *world.World) { w.SetHolding(&h) })
 	if told := c.decides(); told != "UnknownNetwork" {
 		t.Errorf("told of %q", told)
 	}
@@ -532,8 +535,9 @@ func TestSources(t *testing.T) {
 func TestOverlapped(t *testing.T) {
 	c := settled(t)
 	younger, service := compiletest.EgressService(3), compiletest.LoadBalancer(3, pods()[0])
-	c.set(func(w *world.World) []world.Touch {
-		return append(w.SetEgressService(younger), w.SetService(service)...)
+	c.set(func(w *world.World) {
+		w.SetEgressService(younger)
+		w.SetService(service)
 	})
 	c.decides()
 	if told := c.decides(); told != egressservice.EventOverlap {
@@ -557,7 +561,7 @@ func TestOverlapped(t *testing.T) {
 	if have := overlapped("ns0/s0"); !strings.HasPrefix(have, "False") {
 		t.Errorf("the older one: %s", have)
 	}
-	c.set(func(w *world.World) []world.Touch { return w.DelEgressService("ns0/s0") })
+	c.set(func(w *world.World) { w.DelEgressService("ns0/s0") })
 	c.decides()
 	c.decides()
 	if have := overlapped("ns0/s3"); !strings.HasPrefix(have, "False") {
@@ -572,8 +576,8 @@ func TestOverlapped(t *testing.T) {
 // those of others alone.
 func TestLabelsLeftOver(t *testing.T) {
 	c := settled(t)
-	c.set(func(w *world.World) []world.Touch { return w.Undecide() })
-	c.set(func(w *world.World) []world.Touch { return w.DelEgressService("ns0/s0") })
+	c.set(func(w *world.World) { w.Undecide() })
+	c.set(func(w *world.World) { w.DelEgressService("ns0/s0") })
 	c.node(2, func(n *world.Node) {
 		n.Labels = map[string]string{egressservice.LabelPrefix + "gone-gone": "", "color": "green"}
 	})

@@ -20,7 +20,7 @@ import (
 func TestLabelIsNotTaken(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		c := newCluster(t)
-		c.set(func(w *world.World) []world.Touch { return w.DelEgressService("ns0/s0") })
+		c.set(func(w *world.World) { w.DelEgressService("ns0/s0") })
 		c.add("a-b", "c", 2)
 		c.decides()
 		for range rapid.IntRange(1, 25).Draw(r, "steps") {
@@ -32,15 +32,15 @@ func TestLabelIsNotTaken(t *testing.T) {
 			c.ownerKeeps(r)
 		}
 		for i := 1; i <= 3; i++ {
-			c.set(func(w *world.World) []world.Touch { return w.SetUnreachable(fmt.Sprint("n", i), "") })
+			c.set(func(w *world.World) { w.SetUnreachable(fmt.Sprint("n", i), "") })
 		}
-		c.set(func(w *world.World) []world.Touch { return w.DelEgressService("a/b-c") })
+		c.set(func(w *world.World) { w.DelEgressService("a/b-c") })
 		c.add("a", "b-c", rapid.IntRange(3, 9).Draw(r, "age"))
 		c.decides()
 		if have := c.assigned("a/b-c"); have != " "+egressservice.ReasonLabelAmbiguous {
 			r.Fatalf("it asks for another's label: %s", have)
 		}
-		c.set(func(w *world.World) []world.Touch { return w.DelEgressService("a-b/c") })
+		c.set(func(w *world.World) { w.DelEgressService("a-b/c") })
 		c.decides()
 		c.later()
 		if have := c.assigned("a/b-c"); !strings.HasSuffix(have, " Assigned") {
@@ -56,26 +56,26 @@ func (c *cluster) squats(r *rapid.T) {
 	case 0:
 		c.add("a", "b-c", age)
 	case 1:
-		c.set(func(w *world.World) []world.Touch { return w.DelEgressService("a/b-c") })
+		c.set(func(w *world.World) { w.DelEgressService("a/b-c") })
 	case 2:
-		c.set(func(w *world.World) []world.Touch { return w.DelService("a/b-c") })
+		c.set(func(w *world.World) { w.DelService("a/b-c") })
 	case 3:
 		s := compiletest.EgressService(0)
 		s.Namespace, s.Name, s.UID, s.Created = "a", "b-c", fmt.Sprint("u", age), time.Unix(int64(5000-age), 0)
 		s.SourceIPBy = rapid.SampledFrom([]world.SourceIPBy{world.SourceNetwork, world.SourceLoadBalancerIP}).Draw(r,
 			"source by")
 		s.DropWhenUnassigned = rapid.Bool().Draw(r, "drop")
-		c.set(func(w *world.World) []world.Touch { return w.SetEgressService(s) })
+		c.set(func(w *world.World) { w.SetEgressService(s) })
 	case 4:
 		service := compiletest.LoadBalancer(0, pods()...)
 		service.Namespace, service.Name = "a", "b-c"
 		service.LoadBalancer = rapid.Bool().Draw(r, "load balancer")
 		service.LoadBalancerIPs = compiletest.EgressAddr(30 + age) // the owner's among them
-		c.set(func(w *world.World) []world.Touch { return w.SetService(service) })
+		c.set(func(w *world.World) { w.SetService(service) })
 	case 5: // n3 stays
 		why := rapid.SampledFrom([]world.Unreachability{"", world.NodeUnreachable}).Draw(r, "why")
 		node := rapid.SampledFrom([]string{"n1", "n2"}).Draw(r, "node")
-		c.set(func(w *world.World) []world.Touch { return w.SetUnreachable(node, why) })
+		c.set(func(w *world.World) { w.SetUnreachable(node, why) })
 	}
 }
 

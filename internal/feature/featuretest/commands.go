@@ -205,7 +205,8 @@ func (c *cluster) makeOverdue(args []string) (string, error) {
 		return "", err
 	}
 	for address, node := range holder.AheadOf(p) {
-		v.memo.Update(v.world, v.world.SetOverdue(address, node))
+		v.world.SetOverdue(address, node)
+		v.memo.Update(v.world)
 	}
 	return "", nil
 }
@@ -217,10 +218,12 @@ func (c *cluster) setCleared(args []string) (string, error) {
 	if v == nil {
 		return "", fmt.Errorf("no node %s", args[0])
 	}
-	v.memo.Update(v.world, v.world.BeginClearing())
+	v.world.BeginClearing()
+	v.memo.Update(v.world)
 	known := world.Clearance{Cleared: args[2] == "yes" || args[2] == "late",
 		Late: args[2] == "late" || args[2] == "unanswered"}
-	v.memo.Update(v.world, v.world.SetClearance(args[1], known))
+	v.world.SetClearance(args[1], known)
+	v.memo.Update(v.world)
 	return "", nil
 }
 
@@ -237,7 +240,8 @@ func (c *cluster) setFormer(args []string) (string, error) {
 		by := v.world.ClaimantOf(ref.OfKey(args[2]))
 		list = []world.Former{{By: []world.Claimant{by}, To: destinations.Everything(), Nodes: []string{args[3]}}}
 	}
-	v.memo.Update(v.world, v.world.SetFormers(ip, list))
+	v.world.SetFormers(ip, list)
+	v.memo.Update(v.world)
 	return "", nil
 }
 

@@ -28,7 +28,7 @@ type view struct {
 
 func newView(node string, c *world.Config) *view {
 	v := &view{world: world.New(node, c), memo: compile.NewMemo(all.Features()), before: plan.New()}
-	v.memo.Update(v.world, nil)
+	v.memo.Update(v.world)
 	return v
 }
 
@@ -44,78 +44,95 @@ func (v *view) compilePlan() (*plan.State, error) {
 
 // takeObject brings one object into the world, or out of it where it is nil.
 func (v *view) takeObject(i id, o object, all map[id]object) {
-	v.memo.Update(v.world, applyObject(v.world, i, o, all))
+	applyObject(v.world, i, o, all)
+	v.memo.Update(v.world)
 }
 
-func applyObject(w *world.World, i id, o object, all map[id]object) []world.Touch {
+func applyObject(w *world.World, i id, o object, all map[id]object) {
 	if o == nil {
-		return deleteFromWorld(w, i, all)
+		deleteFromWorld(w, i, all)
+		return
 	}
 	switch x := o.(type) {
 	case *corev1.Node:
-		return setNode(w, x)
+		setNode(w, x)
+		return
 	case *corev1.Namespace:
-		return w.SetNamespace(kube.Namespace(x))
+		w.SetNamespace(kube.Namespace(x))
+		return
 	case *corev1.Pod:
-		return setPod(w, x)
+		setPod(w, x)
+		return
 	case *v1.EgressIP:
-		return w.SetEgressIP(kube.EgressIP(x))
+		w.SetEgressIP(kube.EgressIP(x))
+		return
 	case *v1.EgressIPTraffic:
-		return w.SetTraffic(kube.Traffic(x))
+		w.SetTraffic(kube.Traffic(x))
+		return
 	case *v1.EgressService:
-		return w.SetEgressService(kube.EgressService(x))
+		w.SetEgressService(kube.EgressService(x))
+		return
 	case *egretv1.EgressNode:
-		return w.SetHolding(kube.Holding(x))
+		w.SetHolding(kube.Holding(x))
+		return
 	case *discoveryv1.EndpointSlice:
-		return setService(w, x.Namespace+"/"+x.Labels[discoveryv1.LabelServiceName], all)
+		setService(w, x.Namespace+"/"+x.Labels[discoveryv1.LabelServiceName], all)
+		return
 	}
-	return setService(w, i.key, all)
+	setService(w, i.key, all)
 }
 
-func deleteFromWorld(w *world.World, i id, all map[id]object) []world.Touch {
+func deleteFromWorld(w *world.World, i id, all map[id]object) {
 	switch i.kind {
 	case "Node":
-		return w.DelNode(i.key)
+		w.DelNode(i.key)
+		return
 	case "Namespace":
-		return w.DelNamespace(i.key)
+		w.DelNamespace(i.key)
+		return
 	case "Pod":
-		return append(w.DelPod(i.key), w.DelAttachment(i.key, hostIface)...)
+		w.DelPod(i.key)
+		w.DelAttachment(i.key, hostIface)
+		return
 	case "EgressIP":
-		return w.DelEgressIP(i.key)
+		w.DelEgressIP(i.key)
+		return
 	case "EgressIPTraffic":
-		return w.DelTraffic(i.key)
+		w.DelTraffic(i.key)
+		return
 	case "EgressService":
-		return w.DelEgressService(i.key)
+		w.DelEgressService(i.key)
+		return
 	case "EgressNode":
-		return w.DelHolding(i.key)
+		w.DelHolding(i.key)
+		return
 	}
-	var t []world.Touch
+
 	for _, key := range w.Services() {
-		t = append(t, setService(w, key, all)...)
+		setService(w, key, all)
 	}
-	return t
 }
 
 // hostIface is every pod's: there is no kernel here that would mind.
 const hostIface = "veth"
 
 // setNode takes the host's facts of the node itself from what its agent would publish of them.
-func setNode(w *world.World, o *corev1.Node) []world.Touch {
+func setNode(w *world.World, o *corev1.Node) {
 	n := kube.Node(o)
-	t := w.SetNode(n)
+	w.SetNode(n)
 	if n.Name != w.Self || len(n.Primary) == 0 {
-		return t
+		return
 	}
 	var gateway map[string]struct {
 		MAC string `json:"mac-address"`
 	}
 	if json.Unmarshal([]byte(o.Annotations[v1.AnnotationL3GatewayConfig]), &gateway) != nil {
-		return t
+		return
 	}
-	return append(t, w.SetHost(&world.Host{
+	w.SetHost(&world.Host{
 		UplinkMAC: gateway["default"].MAC, MTU: 1500, Primary: n.Primary, Addrs: n.HostAddrs, Gateways: n.Gateways,
 		Links: secondaryLinks(n), Tables: labelledTables(n),
-	})...)
+	})
 }
 
 // labelledTables are those that label table names: blue, which is number 100, bare, the same without routes, closed,
@@ -168,22 +185,24 @@ func secondaryLinks(n *world.Node) []world.Link {
 }
 
 // setPod attaches the pod where it is its own node's and has addresses.
-func setPod(w *world.World, o *corev1.Pod) []world.Touch {
+func setPod(w *world.World, o *corev1.Pod) {
 	p := kube.Pod(o)
-	t := w.SetPod(p)
+	w.SetPod(p)
 	if p.Node != w.Self || p.HostNetwork || len(p.IPs) == 0 {
-		return append(t, w.DelAttachment(p.Key(), hostIface)...)
+		w.DelAttachment(p.Key(), hostIface)
+		return
 	}
-	return append(t, w.SetAttachment(&world.Attachment{
+	w.SetAttachment(&world.Attachment{
 		Namespace: p.Namespace, Name: p.Name, UID: p.UID, HostIface: hostIface, MAC: world.MAC(p.IPs[0]), IPs: p.IPs,
-	})...)
+	})
 }
 
 // setService joins a Service with its slices.
-func setService(w *world.World, key string, all map[id]object) []world.Touch {
+func setService(w *world.World, key string, all map[id]object) {
 	o, ok := all[id{"Service", key}].(*corev1.Service)
 	if !ok {
-		return w.DelService(key)
+		w.DelService(key)
+		return
 	}
 	var slices []*discoveryv1.EndpointSlice
 	for _, other := range all {
@@ -193,7 +212,8 @@ func setService(w *world.World, key string, all map[id]object) []world.Touch {
 		}
 	}
 	if s := kube.Service(o, slices); s != nil {
-		return w.SetService(s)
+		w.SetService(s)
+		return
 	}
-	return w.DelService(key)
+	w.DelService(key)
 }

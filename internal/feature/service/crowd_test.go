@@ -19,12 +19,12 @@ import (
 func TestCrowd(t *testing.T) {
 	w := compiletest.Small("n1", world.SharedGateway)
 	m, r := compile.NewMemo(all.Features()), service.NewRefuser()
-	m.Update(w, nil)
+	w.FollowChanges(r.NoteChanged)
+	m.Update(w)
 	refuse(r, w, time.Unix(1e6, 0))
 	set := func(s *world.Service) int {
-		touched := w.SetService(s)
-		r.Touched(touched)
-		return m.Update(w, touched)
+		w.SetService(s)
+		return m.Update(w)
 	}
 	alone := set(inCrowd(0))
 	most := 3 * alone
@@ -33,9 +33,8 @@ func TestCrowd(t *testing.T) {
 			t.Fatalf("one more is %d units, alone it is %d", n, alone)
 		}
 	}
-	touched := w.DelService("evil/s0")
-	r.Touched(touched)
-	if n := m.Update(w, touched); n > most {
+	w.DelService("evil/s0")
+	if n := m.Update(w); n > most {
 		t.Errorf("the first is gone: %d units, alone it is %d", n, alone)
 	}
 	if !strings.Contains(saysOf(w, r, "evil/s39"), "use fewer addresses and ports") {

@@ -28,15 +28,13 @@ type Refuser struct {
 // NewRefuser has looked at no Service yet.
 func NewRefuser() *Refuser { return &Refuser{Stale: decide.NewStale(), told: decide.Told{}} }
 
-// Touched notes the Services whose decision must be recomputed: those that have changed, and those whose inputs have.
-func (r *Refuser) Touched(touched []world.Touch) {
+// NoteChanged notes the Services whose decision must be recomputed: those that change, and those whose inputs do.
+func (r *Refuser) NoteChanged(e world.Entry) {
 	if !r.begun {
 		return // the first decision is about all; a controller that does not lead makes no decisions
 	}
-	for _, t := range touched {
-		if r.Touch(t); t.Kind == world.KindService {
-			r.Objects[t.Key] = struct{}{}
-		}
+	if r.Stale.NoteChanged(e); e.Kind == world.KindService {
+		r.Objects[e.Key] = struct{}{}
 	}
 }
 

@@ -20,11 +20,18 @@ func asking(name, ip string, days int) *world.Service {
 		Created: time.Unix(1e9, 0).AddDate(0, 0, -days), Ports: []world.ServicePort{{Protocol: "tcp", Port: 80}}}
 }
 
+// newRefuser returns a world and a refuser that follows it.
+func newRefuser() (*world.World, *service.Refuser) {
+	w, r := compiletest.Small("", world.SharedGateway), service.NewRefuser()
+	w.FollowChanges(r.NoteChanged)
+	return w, r
+}
+
 // refusedTo has all decided, and returns what the condition of Service young says, and how many Events tell of it.
 func refusedTo(w *world.World, r *service.Refuser) (says string, events int) {
 	desired, _ := r.Decide(decide.View{World: w, Now: time.Unix(1e9, 0)})
 	for _, d := range desired {
-		r.Touched(w.Decide(d.Kind, d.Key, d.Decision))
+		w.Decide(d.Kind, d.Key, d.Decision)
 		if d.Key == "shop/young" {
 			events += len(d.Events)
 		}
@@ -35,8 +42,8 @@ func refusedTo(w *world.World, r *service.Refuser) (says string, events int) {
 // TestRefusalIsToldOnce: who comes first in the place of another changes the words of a refusal, and is no news; one
 // that has ended and comes back is. The next term's decider takes what the condition says as told.
 func TestRefusalIsToldOnce(t *testing.T) {
-	w, r := compiletest.Small("", world.SharedGateway), service.NewRefuser()
-	r.Touched(w.SetService(asking("young", "192.0.2.7", 0)))
+	w, r := newRefuser()
+	w.SetService(asking("young", "192.0.2.7", 0))
 	for _, c := range []struct {
 		name, ip string
 		days     int
@@ -48,7 +55,7 @@ func TestRefusalIsToldOnce(t *testing.T) {
 		{"young", "192.0.2.8", 0, "for Service shop/old,", 1}, {"young", "192.0.2.7", 0, "", 0},
 		{"young", "192.0.2.8", 0, "for Service shop/old,", 1},
 	} {
-		r.Touched(w.SetService(asking(c.name, c.ip, c.days)))
+		w.SetService(asking(c.name, c.ip, c.days))
 		says, events := refusedTo(w, r)
 		if !strings.Contains(says, c.says) || (says == "") != (c.says == "") || events != c.events {
 			t.Errorf("%s asks for %s: %d Events, want %d; the condition says %q", c.name, c.ip, events, c.events, says)
@@ -62,8 +69,8 @@ func TestRefusalIsToldOnce(t *testing.T) {
 // TestLoadBalancerComesFirst: the address that a load balancer gives a Service is taken from an older Service that
 // names it in spec.externalIPs, which is told so. It gets the address again when the load balancer gives that up.
 func TestLoadBalancerComesFirst(t *testing.T) {
-	w, r := compiletest.Small("", world.SharedGateway), service.NewRefuser()
-	r.Touched(w.SetService(asking("young", "192.0.2.7", 5)))
+	w, r := newRefuser()
+	w.SetService(asking("young", "192.0.2.7", 5))
 	balanced := asking("balanced", "192.0.2.7", 0)
 	balanced.ExternalIPs, balanced.LoadBalancer = nil, true
 	for _, x := range []struct {
@@ -76,7 +83,7 @@ func TestLoadBalancerComesFirst(t *testing.T) {
 	} {
 		s := *balanced
 		s.LoadBalancerIPs = x.ips
-		r.Touched(w.SetService(&s))
+		w.SetService(&s)
 		says, _ := refusedTo(w, r)
 		if (says == "") != (x.says == "") || !strings.Contains(says, x.says) {
 			t.Errorf("the load balancer has %v: the condition says %q, want %q", x.ips, says, x.says)
@@ -96,7 +103,8 @@ type term struct {
 }
 
 func newTerm(before term) term {
-	n := term{compiletest.Small("", world.SharedGateway), service.NewRefuser(), before.now, before.shown}
+	w, r := newRefuser()
+	n := term{w, r, before.now, before.shown}
 	for _, s := range before.shown {
 		n.w.SetService(s)
 	}
@@ -109,16 +117,16 @@ func (x *term) show(s *world.Service) {
 		s.Conditions = was.Conditions
 	}
 	x.shown[s.Key()] = s
-	x.r.Touched(x.w.SetService(s))
+	x.w.SetService(s)
 }
 
 // hide has the world forget a Service that is still there, as where a label says that another proxy serves it.
-func (x *term) hide(s *world.Service) { x.r.Touched(x.w.DelService(s.Key())) }
+func (x *term) hide(s *world.Service) { x.w.DelService(s.Key()) }
 
 // decide decides, and has the API show it. It returns which Services are recorded with which addresses.
 func (x *term) decide() string {
 	x.now = x.now.Add(time.Minute)
-	x.r.Touched(refuse(x.r, x.w, x.now))
+	refuse(x.r, x.w, x.now)
 	var out []string
 	for _, key := range slices.Sorted(maps.Keys(x.shown)) {
 		if s := x.w.Service(key); s != nil {
@@ -213,11 +221,12 @@ func TestNoTunnelsByServices(t *testing.T) {
 		{"tcp", "172.18.0.3:6081", false}, {"udp", "10.244.1.10:6081", false},
 	} {
 		w, r := compiletest.Small("n1", world.LocalGateway), service.NewRefuser()
+		w.FollowChanges(r.NoteChanged)
 		s := asking("young", "192.0.2.7", 0)
 		s.ClusterIPs = []netip.Addr{compiletest.V4(10, 96, 0, 10)}
 		s.Ports[0].Protocol, s.Ports[0].NodePort = x.protocol, 30081
 		s.Ports[0].Endpoints = []world.Endpoint{{AddrPort: netip.MustParseAddrPort(x.at), Node: "n2", Ready: true}}
-		r.Touched(w.SetService(s))
+		w.SetService(s)
 		says, _ := refusedTo(w, r)
 		if told := strings.Contains(says, "which is that of nodes' tunnels"); told != x.refused {
 			t.Errorf("%s %s: the condition says %q", x.protocol, x.at, says)
@@ -235,20 +244,20 @@ func TestRefusedForAnEgressIP(t *testing.T) {
 	ip := netip.MustParseAddr("172.18.0.77")
 	e := compiletest.EgressIP(0, "", ip)
 	e.Items = []world.Assignment{{Node: "n1", IP: ip}}
-	comes := []func(*world.World) []world.Touch{
-		func(w *world.World) []world.Touch { return w.SetEgressIP(e) },
-		func(w *world.World) []world.Touch { return w.SetService(asking("young", ip.String(), 0)) },
+	comes := []func(*world.World){
+		func(w *world.World) { w.SetEgressIP(e) },
+		func(w *world.World) { w.SetService(asking("young", ip.String(), 0)) },
 	}
 	for _, first := range []int{0, 1} {
-		w, r := compiletest.Small("", world.SharedGateway), service.NewRefuser()
-		r.Touched(comes[first](w))
+		w, r := newRefuser()
+		comes[first](w)
 		r.Decide(decide.View{World: w})
-		r.Touched(comes[1-first](w))
+		comes[1-first](w)
 		if says, events := refusedTo(w, r); !strings.Contains(says, "of EgressIP e0") || events != 1 {
 			t.Errorf("the condition says %q, with %d Events", says, events)
 		}
 		refusedTo(w, r)
-		r.Touched(w.DelEgressIP("e0"))
+		w.DelEgressIP("e0")
 		if says, _ := refusedTo(w, r); says != "" {
 			t.Errorf("the EgressIP is gone, and the condition says %q", says)
 		}
@@ -258,7 +267,7 @@ func TestRefusedForAnEgressIP(t *testing.T) {
 // TestRefusedEndpoints: what EndpointSlices name and nobody can be at is told of when it comes, and no more when it is
 // gone; and it is told of, too, where it is more than anybody would write by hand.
 func TestRefusedEndpoints(t *testing.T) {
-	w, r := compiletest.Small("", world.SharedGateway), service.NewRefuser()
+	w, r := newRefuser()
 	young := func(endpoints int) *world.Service {
 		s := asking("young", "192.0.2.7", 0)
 		for i := range endpoints {
@@ -271,7 +280,7 @@ func TestRefusedEndpoints(t *testing.T) {
 		endpoints int
 		says      string
 	}{{0, ""}, {1, "endpoint 100.64.0.0 is inside"}, {0, ""}, {50_000, "endpoint 100.64.0.0 is inside"}} {
-		r.Touched(w.SetService(young(x.endpoints)))
+		w.SetService(young(x.endpoints))
 		if says, _ := refusedTo(w, r); (says == "") != (x.says == "") || !strings.Contains(says, x.says) {
 			t.Errorf("%d endpoints: the condition says %q", x.endpoints, says)
 		}
@@ -280,16 +289,16 @@ func TestRefusedEndpoints(t *testing.T) {
 
 // TestRefusedForTheAPIServer: no Service draws hosts' connections to an API server away, wherever that runs.
 func TestRefusedForTheAPIServer(t *testing.T) {
-	w, r := compiletest.Small("", world.SharedGateway), service.NewRefuser()
+	w, r := newRefuser()
 	api := &world.Service{Namespace: "default", Name: "kubernetes",
 		ClusterIPs: []netip.Addr{compiletest.V4(10, 96, 0, 1)},
 		Ports: []world.ServicePort{{Protocol: "tcp", Port: 443, Endpoints: []world.Endpoint{
 			{AddrPort: netip.MustParseAddrPort("172.18.0.250:6443"), Ready: true}}}}}
-	r.Touched(w.SetService(asking("young", "172.18.0.250", 0)))
+	w.SetService(asking("young", "172.18.0.250", 0))
 	if says, _ := refusedTo(w, r); says != "" {
 		t.Fatalf("the condition says %q", says)
 	}
-	r.Touched(w.SetService(api))
+	w.SetService(api)
 	if says, _ := refusedTo(w, r); !strings.Contains(says, "172.18.0.250 is an address of an API server") {
 		t.Errorf("the condition says %q", says)
 	}
@@ -301,7 +310,7 @@ func TestRefusedForTheAPIServer(t *testing.T) {
 // TestRefusedAtNodes: a load balancer gives a Service ports of a node's address, and spec.externalIPs do where people
 // let them; neither does what nodes listen at themselves. What changes beside the Service is followed.
 func TestRefusedAtNodes(t *testing.T) {
-	w, r := compiletest.Small("", world.SharedGateway), service.NewRefuser()
+	w, r := newRefuser()
 	w.Config.NodeHealthPort = 20256
 	w.Config.EncapPort = 16081
 	at := compiletest.Primary(2)
@@ -331,12 +340,12 @@ func TestRefusedAtNodes(t *testing.T) {
 	} {
 		n := *compiletest.Recorded(2)
 		n.LetsExternalIPs = x.let
-		r.Touched(w.SetNode(&n))
+		w.SetNode(&n)
 		s := asking("young", at.String(), 0)
 		if s.Ports[0].Port = x.port; x.balanced {
 			s.LoadBalancerIPs, s.ExternalIPs = s.ExternalIPs, nil
 		}
-		r.Touched(w.SetService(s))
+		w.SetService(s)
 		says, _ := refusedTo(w, r)
 		if (says == "") != (x.says == "") || !strings.Contains(says, x.says) {
 			t.Errorf("%+v: the condition says %q", x, says)
@@ -345,7 +354,7 @@ func TestRefusedAtNodes(t *testing.T) {
 			t.Errorf("%+v: it gets the address: %t", x, gets)
 		}
 	}
-	r.Touched(w.SetNode(compiletest.Recorded(2)))
+	w.SetNode(compiletest.Recorded(2))
 	if says, _ := refusedTo(w, r); !strings.Contains(says, "annotate the node") {
 		t.Errorf("people let it no longer, and the condition says %q", says)
 	}

@@ -16,16 +16,16 @@ import (
 // TestRefusesAsFromNothing: to look at what has changed alone says what it says to look at everything.
 func TestRefusesAsFromNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		all, some := compiletest.Small("", world.SharedGateway), compiletest.Small("", world.SharedGateway)
-		r := service.NewRefuser()
+		all := compiletest.Small("", world.SharedGateway)
+		some, r := newRefuser()
 		now := time.Unix(1e9, 0)
 		for range rapid.IntRange(5, 40).Draw(t, "steps") {
 			for range rapid.IntRange(0, 3).Draw(t, "changes") {
 				change := drawConcerning(t, all)
 				change(all)
-				r.Touched(change(some))
+				change(some)
 			}
-			r.Touched(refuse(r, some, now))
+			refuse(r, some, now)
 			refuse(service.NewRefuser(), all, now)
 			now = now.Add(time.Second)
 			for _, key := range all.Services() {
@@ -37,17 +37,16 @@ func TestRefusesAsFromNothing(t *testing.T) {
 	})
 }
 
-func refuse(r decide.Decider, w *world.World, now time.Time) (touched []world.Touch) {
+func refuse(r decide.Decider, w *world.World, now time.Time) {
 	desired, _ := r.Decide(decide.View{World: w, Now: now})
 	for _, d := range desired {
-		touched = append(touched, w.Decide(d.Kind, d.Key, d.Decision)...)
+		w.Decide(d.Kind, d.Key, d.Decision)
 	}
-	return touched
 }
 
 // drawConcerning is a change; most are of EgressIPs, and of Services that ask for their addresses or name endpoints
 // that are no pod's.
-func drawConcerning(t *rapid.T, w *world.World) func(*world.World) []world.Touch {
+func drawConcerning(t *rapid.T, w *world.World) func(*world.World) {
 	i := rapid.IntRange(0, 2).Draw(t, "which")
 	switch rapid.IntRange(0, 5).Draw(t, "kind") {
 	case 0:
@@ -57,7 +56,7 @@ func drawConcerning(t *rapid.T, w *world.World) func(*world.World) []world.Touch
 		if rapid.Bool().Draw(t, "placed") {
 			e.Items = []world.Assignment{{Node: "n1", IP: e.IPs[0]}}
 		}
-		return func(w *world.World) []world.Touch { return w.SetEgressIP(e) }
+		return func(w *world.World) { w.SetEgressIP(e) }
 	}
 	s := compiletest.RandomService(t, i)
 	s.ExternalIPs = compiletest.EgressAddr(i)[:rapid.IntRange(0, 1).Draw(t, "addresses of an EgressIP")]
@@ -69,5 +68,5 @@ func drawConcerning(t *rapid.T, w *world.World) func(*world.World) []world.Touch
 		strange := netip.AddrPortFrom(compiletest.V4(10, 244, 99, 9), 80)
 		s.Ports[0].Endpoints = append(s.Ports[0].Endpoints, world.Endpoint{AddrPort: strange, Ready: true})
 	}
-	return func(w *world.World) []world.Touch { return w.SetService(s) }
+	return func(w *world.World) { w.SetService(s) }
 }

@@ -69,29 +69,30 @@ func TestUsersNameNoAddressOfOthers(t *testing.T) {
 // TestUsersLoseAddressOfOthers: who decides about a Service is told when somebody else gets a better claim.
 func TestUsersLoseAddressOfOthers(t *testing.T) {
 	ip := netip.MustParseAddr("192.0.2.7")
-	for name, claim := range map[string]func(*world.World) []world.Touch{
-		"host": func(w *world.World) []world.Touch {
+	for name, claim := range map[string]func(*world.World){
+		"host": func(w *world.World) {
 			n := *w.Node("n1")
 			n.HostAddrs = append(slices.Clone(n.HostAddrs), ip)
-			return w.SetNode(&n)
+			w.SetNode(&n)
 		},
-		"gateway": func(w *world.World) []world.Touch {
+		"gateway": func(w *world.World) {
 			n := *w.Node("n1")
 			n.Gateways = []netip.Addr{ip}
-			return w.SetNode(&n)
+			w.SetNode(&n)
 		},
-		"load balancer": func(w *world.World) []world.Touch {
-			return w.SetService(&world.Service{Namespace: "bank", Name: "web", LoadBalancerIPs: []netip.Addr{ip},
+		"load balancer": func(w *world.World) {
+			w.SetService(&world.Service{Namespace: "bank", Name: "web", LoadBalancerIPs: []netip.Addr{ip},
 				Ports: []world.ServicePort{{Protocol: "tcp", Port: 443}}})
 		},
 	} {
 		w := compiletest.Small("n1", world.SharedGateway)
 		r := service.NewRefuser()
+		w.FollowChanges(r.NoteChanged)
 		w.SetService(asking("young", ip.String(), 0))
 		if says, _ := refusedTo(w, r); says != "" {
 			t.Fatalf("%s: refused before: %q", name, says)
 		}
-		r.Touched(claim(w))
+		claim(w)
 		if says, _ := refusedTo(w, r); says == "" {
 			t.Errorf("%s: the Service keeps the address", name)
 		}

@@ -8,7 +8,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/egret-net/egret/internal/compile/compiletest"
-	"github.com/egret-net/egret/internal/feature/zone"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -19,7 +18,7 @@ func TestAllocatesToCompetingNodes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ranges := []string{"10.244.0.0/22/24,fd00:10:244::/62/64", "10.244.0.0/23/24"}
 		subnets := rapid.SampledFrom(ranges).Draw(t, "ranges")
-		some, all := &term{newWorld(subnets), zone.NewAllocator()}, &term{newWorld(subnets), zone.NewAllocator()}
+		some, all := termOf(newWorld(subnets)), termOf(newWorld(subnets))
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
 			wantSame(t, some, all, drawCompetitor(t, all.w))
 		}
@@ -27,7 +26,7 @@ func TestAllocatesToCompetingNodes(t *testing.T) {
 }
 
 // drawCompetitor is a node that comes, is made anew, changes, is shown as it was decided, or goes.
-func drawCompetitor(t *rapid.T, w *world.World) func(*world.World) []world.Touch {
+func drawCompetitor(t *rapid.T, w *world.World) func(*world.World) {
 	name := fmt.Sprint("n", rapid.IntRange(0, 6).Draw(t, "node"))
 	n := world.Node{}
 	if said := w.Said(name); said != nil {
@@ -35,16 +34,16 @@ func drawCompetitor(t *rapid.T, w *world.World) func(*world.World) []world.Touch
 	}
 	switch what := rapid.IntRange(0, 5).Draw(t, "what"); {
 	case what == 0:
-		return func(w *world.World) []world.Touch { return w.DelNode(name) }
+		return func(w *world.World) { w.DelNode(name) }
 	case what == 1 || n.Name == "":
 		n = *node(name, rapid.IntRange(0, 5).Draw(t, "id"), drawSubnets(t)...)
 		n.UID = fmt.Sprint(rapid.IntRange(0, 1000).Draw(t, "uid"))
 	case what == 2:
-		return func(w *world.World) []world.Touch {
+		return func(w *world.World) {
 			if _, should := world.Undone[world.Node](w, world.KindNode, name); should != nil {
-				return w.SetNode(should)
+				w.SetNode(should)
+				return
 			}
-			return nil
 		}
 	case what == 3:
 		n.UplinkMAC = compiletest.HardwareAddr(fmt.Sprint("02:00:00:00:00:0", rapid.IntRange(2, 4).Draw(t, "MAC")))
@@ -52,7 +51,7 @@ func drawCompetitor(t *rapid.T, w *world.World) func(*world.World) []world.Touch
 		n.Primary = []netip.Prefix{netip.PrefixFrom(drawAddr(t), 24)}
 		n.Gateways = []netip.Addr{drawAddr(t)}
 	}
-	return func(w *world.World) []world.Touch { return w.SetNode(&n) }
+	return func(w *world.World) { w.SetNode(&n) }
 }
 
 func drawAddr(t *rapid.T) netip.Addr {

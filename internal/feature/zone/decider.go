@@ -23,7 +23,7 @@ const reasonMoved = "NodeAddressChanged"
 type Allocator struct {
 	readers *world.Readers[struct{}]
 	stale   bool                // something that open nodes depend on has changed
-	touched map[string]struct{} // nodes, since the last decision
+	changed map[string]struct{} // nodes, since the last decision
 	open    map[string]struct{} // nodes that are not settled (Allocation.isSettled)
 	taken   *taken              // nil: nothing was decided yet
 	last    map[string]lastGot
@@ -38,22 +38,19 @@ type lastGot struct {
 
 // NewAllocator has decided nothing yet, and told of nothing.
 func NewAllocator() *Allocator {
-	return &Allocator{readers: world.NewReaders[struct{}](), touched: map[string]struct{}{},
+	return &Allocator{readers: world.NewReaders[struct{}](), changed: map[string]struct{}{},
 		open: map[string]struct{}{}, last: map[string]lastGot{}, told: decide.Told{}}
 }
 
-// Touched tells of all that changes.
-func (d *Allocator) Touched(touched []world.Touch) {
-	for _, t := range touched {
-		d.stale = d.stale || len(d.readers.Of(t)) > 0
-		if t.Kind == world.KindNode {
-			d.touched[t.Key] = struct{}{}
-		}
+// NoteChanged takes in what changes.
+func (d *Allocator) NoteChanged(e world.Entry) {
+	if d.stale = d.stale || len(d.readers.Of(e)) > 0; e.Kind == world.KindNode {
+		d.changed[e.Key] = struct{}{}
 	}
 }
 
 // Seen does nothing: a decision about a Node does not depend on how much of it has been written.
-func (d *Allocator) Seen(decide.View, world.Touch) time.Time { return time.Time{} }
+func (d *Allocator) Seen(decide.View, world.Entry) time.Time { return time.Time{} }
 
 // Decide says what each node gets, of those for which that is news.
 func (d *Allocator) Decide(v decide.View) (desired []decide.Desired, again time.Time) {
@@ -77,25 +74,25 @@ func (d *Allocator) Decide(v decide.View) (desired []decide.Desired, again time.
 		} else {
 			d.taken.giveNode(n, a)
 		}
-		_, touched := d.touched[name]
+		_, changed := d.changed[name]
 		said := v.Said(name)
 		last, is := d.last[name]
 		if is = is && last.uid == said.UID; !is {
 			last.Allocation = Allocation{}
 		}
-		if !is || touched || !last.equalAllocation(a) {
+		if !is || changed || !last.equalAllocation(a) {
 			desired = append(desired, d.desiredNode(said, a, last.Allocation))
 		}
 		d.last[name] = lastGot{a, said.UID}
 	}
 	d.stale = false
-	clear(d.touched)
+	clear(d.changed)
 	return desired, time.Time{}
 }
 
 // concernedNodes returns the nodes that must be decided about, by name.
 func (d *Allocator) concernedNodes(v decide.View) []string {
-	names := slices.Collect(maps.Keys(d.touched))
+	names := slices.Collect(maps.Keys(d.changed))
 	if d.taken == nil {
 		d.taken = newTaken()
 		names = append(names, v.Nodes()...)

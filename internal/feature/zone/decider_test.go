@@ -14,7 +14,7 @@ import (
 // allocated has all decided after a change of node z, or of the configuration, which changes nowhere else. It returns
 // what is said to be wrong with node z, and how many Events tell of it.
 func allocated(w *world.World, d *zone.Allocator) (says string, events int) {
-	d.Touched([]world.Touch{{Kind: world.KindNode, Key: "z"}})
+	d.NoteChanged(world.Entry{Kind: world.KindNode, Key: "z"})
 	desired, _ := d.Decide(decide.View{World: w, Now: time.Unix(1e9, 0)})
 	for _, one := range desired {
 		if one.Key == "z" {
@@ -80,7 +80,7 @@ func TestMoveIsTold(t *testing.T) {
 		{host("z", "172.18.0.2", "172.18.0.9"), "NodeAddressChanged"},
 	} {
 		w.SetNode(c.host)
-		d.Touched([]world.Touch{{Kind: world.KindNode, Key: "z"}})
+		d.NoteChanged(world.Entry{Kind: world.KindNode, Key: "z"})
 		desired, _ := d.Decide(decide.View{World: w, Now: time.Unix(1e9, 0)})
 		have := ""
 		for _, one := range desired {

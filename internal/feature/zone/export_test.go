@@ -13,7 +13,7 @@ func (d *Allocator) Forget() {
 	*d = *NewAllocator()
 	d.told = told
 	for name := range told {
-		d.touched[name] = struct{}{} // which may be gone
+		d.changed[name] = struct{}{} // which may be gone
 	}
 }
 

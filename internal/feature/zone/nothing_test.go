@@ -20,7 +20,13 @@ type term struct {
 }
 
 func newTerm() *term {
-	return &term{world.New("", compiletest.Config(world.SharedGateway)), zone.NewAllocator()}
+	return termOf(world.New("", compiletest.Config(world.SharedGateway)))
+}
+
+func termOf(w *world.World) *term {
+	x := &term{w, zone.NewAllocator()}
+	w.FollowChanges(x.d.NoteChanged)
+	return x
 }
 
 // round decides, and returns the Events by node.
@@ -28,7 +34,7 @@ func (x *term) round() map[string][]decide.Event {
 	told := map[string][]decide.Event{}
 	desired, _ := x.d.Decide(decide.View{World: x.w, Now: time.Unix(1000, 0)})
 	for _, one := range desired {
-		x.d.Touched(x.w.Decide(one.Kind, one.Key, one.Decision))
+		x.w.Decide(one.Kind, one.Key, one.Decision)
 		if len(one.Events) > 0 {
 			told[one.Key] = one.Events
 		}
@@ -48,8 +54,8 @@ func TestAllocatesAsFromNothing(t *testing.T) {
 }
 
 // wantSame makes a change, of which all decides from nothing.
-func wantSame(t *rapid.T, some, all *term, change func(*world.World) []world.Touch) {
-	some.d.Touched(change(some.w))
+func wantSame(t *rapid.T, some, all *term, change func(*world.World)) {
+	change(some.w)
 	change(all.w)
 	all.d.Forget()
 	if a, b := all.round(), some.round(); !reflect.DeepEqual(a, b) {
@@ -63,16 +69,16 @@ func wantSame(t *rapid.T, some, all *term, change func(*world.World) []world.Tou
 }
 
 // drawChange is any, or that the API shows a node as it was decided.
-func drawChange(t *rapid.T, w *world.World) func(*world.World) []world.Touch {
+func drawChange(t *rapid.T, w *world.World) func(*world.World) {
 	name := rapid.SampledFrom([]string{"", "n1", "n2", "n3"}).Draw(t, "shown")
 	if name == "" {
 		return compiletest.Draw(t, w)
 	}
-	return func(w *world.World) []world.Touch {
+	return func(w *world.World) {
 		if _, should := world.Undone[world.Node](w, world.KindNode, name); should != nil {
-			return w.SetNode(should)
+			w.SetNode(should)
+			return
 		}
-		return nil
 	}
 }
 
@@ -93,7 +99,7 @@ func TestWaitingNodeGetsWhatIsFreed(t *testing.T) {
 		}},
 		"a hardware address": {claims, recorded, func(z *world.Node) bool { return z.Record.MAC == x }},
 	} {
-		one := &term{newWorld("10.244.0.0/24/24"), zone.NewAllocator()}
+		one := termOf(newWorld("10.244.0.0/24/24"))
 		one.w.SetNode(c.a)
 		one.w.SetNode(c.z)
 		for range 3 {
@@ -102,7 +108,7 @@ func TestWaitingNodeGetsWhatIsFreed(t *testing.T) {
 		if c.is(one.w.Node("z")) {
 			t.Errorf("%s: it is another node's, and given to z", name)
 		}
-		one.d.Touched(one.w.DelNode("a"))
+		one.w.DelNode("a")
 		if one.round(); !c.is(one.w.Node("z")) {
 			t.Errorf("%s: z does not get it: %+v", name, one.w.Node("z"))
 		}

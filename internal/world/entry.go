@@ -6,10 +6,21 @@ import (
 	"github.com/egret-net/egret/internal/ref"
 )
 
-// Touch names something that a compile may read: one object, one index entry, or a whole table (Key "").
-type Touch struct {
+// Entry names something that can be read in a world: one object, one entry of an index, or a whole table (Key "").
+type Entry struct {
 	Kind Kind
 	Key  string
+}
+
+// FollowChanges calls changed with each entry that changes from now on. The world may be in the middle of the change:
+// changed only notes the entry.
+func (w *World) FollowChanges(changed func(Entry)) { w.followers = append(w.followers, changed) }
+
+// noteChanged tells the followers that an entry changes.
+func (w *tables) noteChanged(k Kind, key string) {
+	for _, changed := range w.followers {
+		changed(Entry{k, key})
+	}
 }
 
 // Kind is a table or an index of the world.
