@@ -23,6 +23,7 @@ type EgressIP struct {
 	// +required
 	Spec EgressIPSpec `json:"spec"`
 	// +optional
+	// +structType=atomic
 	Status EgressIPStatus `json:"status,omitzero"`
 }
 

@@ -25,6 +25,7 @@ type EgressService struct {
 	// +kubebuilder:default={}
 	Spec EgressServiceSpec `json:"spec,omitzero"`
 	// +optional
+	// +structType=atomic
 	Status EgressServiceStatus `json:"status,omitzero"`
 }
 

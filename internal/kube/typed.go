@@ -11,12 +11,13 @@ import (
 // object: after a downgrade they say what was. So they count where they are of the same write as the old entries,
 // which is when they say the same.
 
-// heldAddresses is all that a status says is held: the typed entries, or what the old ones say in their form.
+// heldAddresses returns all that a status says is held, in the typed form. An agent of the previous version repeats
+// there what holding says.
 func heldAddresses(s *egretv1.EgressNodeStatus) []egretv1.HeldAddress {
 	old := typedHolding(s.Holding)
 	said, others := saidByHolding(s.HeldAddresses)
 	switch {
-	case len(said) == 0: // there was no room for what holding says, too
+	case len(said) == 0:
 		return slices.Concat(old, others)
 	case slices.Equal(said, old):
 		return s.HeldAddresses

@@ -136,7 +136,7 @@ func stillHeld(ctx context.Context, api *API) ([]string, error) {
 	for _, h := range o.Status.HeldAddresses { // EgressServices' are in no other list
 		held = append(held, h.IP)
 	}
-	for _, h := range o.Status.Holding { // of an older agent, or too many to be in both
+	for _, h := range o.Status.Holding { // an agent of the previous version repeats these in the other list
 		if !slices.Contains(held, h.IP) {
 			held = append(held, h.IP)
 		}

@@ -47,6 +47,7 @@ type EgressNode struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// +required
+	// +structType=atomic
 	Status EgressNodeStatus `json:"status"`
 }
 
@@ -108,8 +109,9 @@ type EgressNodeStatus struct {
 	// +kubebuilder:validation:Pattern=`^[0-9a-f:.,]*$`
 	HeldIPs string `json:"heldIPs,omitempty"`
 
-	// HeldAddresses are the same as holding, each with the object and the network that it is an egress address of.
-	// Where this object would be too large with it, what holding says is left out of it.
+	// HeldAddresses are the addresses that the node holds for objects of other kinds than EgressIP, each with the
+	// object and the network that it is an egress address of. Agents of the previous version repeat here what holding
+	// says.
 	//
 	// +optional
 	// +listType=atomic
