@@ -5,11 +5,13 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/rest"
@@ -111,5 +113,63 @@ func TestOwnReportIsAskedForByName(t *testing.T) {
 	}
 	if w.Holding("n1") == nil || w.Holding("n2") == nil {
 		t.Error("one is not in the world")
+	}
+}
+
+// podServer is an API server that lists pods by their node.
+type podServer []corev1.Pod
+
+func (s podServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	selector, err := fields.ParseSelector(r.URL.Query().Get("fieldSelector"))
+	if err != nil || r.URL.Query().Get("watch") != "" {
+		http.Error(w, "off", http.StatusServiceUnavailable)
+		return
+	}
+	out := corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"},
+		ListMeta: metav1.ListMeta{ResourceVersion: "5"}}
+	for _, p := range s {
+		if selector.Matches(fields.Set{"spec.nodeName": p.Spec.NodeName}) {
+			out.Items = append(out.Items, p)
+		}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if err := json.NewEncoder(w).Encode(out); err != nil {
+		panic(err)
+	}
+}
+
+// TestAgentsFollowBoundPods: an agent follows a pod once it has a node, and takes one in that a request returned.
+func TestAgentsFollowBoundPods(t *testing.T) {
+	pod := func(name, node string) corev1.Pod {
+		return corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name, ResourceVersion: "5"},
+			Spec: corev1.PodSpec{NodeName: node}}
+	}
+	server := httptest.NewServer(podServer{pod("bound", "n2"), pod("waits", "")})
+	defer server.Close()
+	clients, err := NewClients(&rest.Config{Host: server.URL, QPS: -1})
+	must(t, err)
+	kinds := slices.DeleteFunc(FollowedBy("n1"), func(k Kind) bool { return k.pluralName() != "pods" })
+	source := NewSource(clients, slog.New(slog.DiscardHandler), kinds...)
+	go source.Run(t.Context())
+	w := world.New("n1", &world.Config{})
+	take := func() {
+		select {
+		case change := <-source.Changes():
+			change(w)
+		case <-time.After(20 * time.Second):
+			t.Fatal("no change")
+		}
+	}
+	for !source.Synced() {
+		take()
+	}
+	if w.Pod("a/bound") == nil || w.Pod("a/waits") != nil {
+		t.Errorf("bound %v, waits %v", w.Pod("a/bound"), w.Pod("a/waits"))
+	}
+	asked := pod("asked", "n1")
+	asked.ResourceVersion = "6"
+	must(t, source.Observe(&asked))
+	if take(); w.Pod("a/asked") == nil {
+		t.Error("a pod that a request returned is not in the world")
 	}
 }

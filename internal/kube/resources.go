@@ -16,15 +16,16 @@ import (
 // One function a kind. All programs follow the same kinds, and the controller writes those that it has deciders for.
 
 // Followed are all kinds that are followed.
-func Followed() []Kind { return append(followedWhole(), EgressNodes()) }
+func Followed() []Kind { return append(followedWhole(), Pods(), EgressNodes()) }
 
-// FollowedBy returns what a node's agent follows: of what nodes report, its own words and what concerns other nodes.
+// FollowedBy returns what a node's agent follows: of what nodes report, its own words and what concerns other nodes,
+// and pods once they have a node.
 func FollowedBy(node string) []Kind {
-	return append(followedWhole(), ownEgressNode(node), othersEgressNodes(node))
+	return append(followedWhole(), boundPods(), ownEgressNode(node), othersEgressNodes(node))
 }
 
 func followedWhole() []Kind {
-	return []Kind{Nodes(), Namespaces(), Pods(), Services(), EndpointSlices(), EgressIPs(), EgressIPTraffics(),
+	return []Kind{Nodes(), Namespaces(), Services(), EndpointSlices(), EgressIPs(), EgressIPTraffics(),
 		EgressServices()}
 }
 
@@ -52,9 +53,14 @@ func Namespaces() Kind {
 }
 
 // Pods are followed for their addresses and labels.
-func Pods() Kind {
+func Pods() Kind { return podsWhere(nil) }
+
+// boundPods leaves out pods that no node runs yet: they have no address, and each event of a pod goes to all nodes.
+func boundPods() Kind { return podsWhere(fields.OneTermNotEqualSelector("spec.nodeName", "")) }
+
+func podsWhere(served fields.Selector) Kind {
 	return Resource[*corev1.Pod, world.Pod]{
-		Plural: "pods", Claims: true, Client: ofCore, Example: &corev1.Pod{}, Convert: Pod,
+		Plural: "pods", Claims: true, Client: ofCore, Example: &corev1.Pod{}, Served: served, Convert: Pod,
 		Set: (*world.World).SetPod, Del: (*world.World).DelPod,
 		intern: func(p *world.Pod, i *interner) { p.Labels = i.internLabels(p.Labels) },
 	}

@@ -140,7 +140,8 @@ func (c *cluster) move(ctx context.Context, name string, run int) error {
 	})
 }
 
-// startPod makes a pod, and does what its node's agent asks and writes in CNI ADD, and what its kubelet says then.
+// startPod makes a pod, and does what the scheduler, its node's agent in CNI ADD and its kubelet write, and what the
+// agent asks.
 func (c *cluster) startPod(ctx context.Context, run int) error {
 	a := c.agents[hosts]
 	n := &harness.FakeNode{Name: a.self}
@@ -154,9 +155,13 @@ func (c *cluster) startPod(ctx context.Context, run int) error {
 	for key, value := range p.Annotations {
 		annotations[key] = value
 	}
-	p.Annotations = nil
+	p.Annotations, p.Spec.NodeName, p.Spec.SchedulerName = nil, "", "scale"
 	made, err := c.core.CoreV1().Pods(namespace).Create(ctx, p, metav1.CreateOptions{})
 	if err != nil {
+		return err
+	}
+	bound := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: p.Name}, Target: corev1.ObjectReference{Name: a.self}}
+	if err := c.core.CoreV1().Pods(namespace).Bind(ctx, bound, metav1.CreateOptions{}); err != nil {
 		return err
 	}
 	if err := add(ctx, a, made, annotations); err != nil {
