@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -17,8 +18,10 @@ const (
 	firstBackoff   = 10 * time.Millisecond
 	lastBackoff    = 5 * time.Second
 	// rewordsAfter is how long after a write of an object only messages of its conditions become different. Every agent
-	// receives the object whole, and the nodes that a move waits for change with each report.
+	// receives the object whole, and the nodes that a move waits for change with each report. The time doubles with
+	// each such write, up to lastRewords: the longer a move takes, the more agents there are.
 	rewordsAfter = time.Second
+	lastRewords  = 4 * time.Second
 )
 
 // target is an object that is written.
@@ -29,7 +32,7 @@ type target struct {
 
 // outbox is the state of writes, by object: one at a time, none before the world has seen the last one, and with
 // growing pauses while the object does not become what it should be. What packets wait for is sent before mere words,
-// and what rewords an object is sent at most once in rewordsAfter, as it is then. A value that somebody else overwrites
+// and what rewords an object is sent rarely (rewordsAfter), as it is then. A value that somebody else overwrites
 // is written again, with growing pauses, too. It belongs to one leader's term.
 type outbox struct {
 	ctx     context.Context // the term
@@ -50,7 +53,8 @@ type letter struct {
 	written  string // the version that the last write made
 	attempts int    // since the object was last as it should be
 	next     time.Time
-	sent     time.Time // when the last write was
+	sent     time.Time     // when the last write was
+	rewords  time.Duration // how long messages stay after that; 0: rewordsAfter
 
 	settled  bool      // the object is as it should be
 	heals    bool      // it was, until somebody else wrote over it
@@ -141,6 +145,7 @@ func (o *outbox) writeObject(t target, w *kube.Write, now time.Time, send func(c
 	if l.heals {
 		l.rewrites.Rewritten(now)
 	}
+	l.rewords = l.nextRewords(w.Rewords, now)
 	l.busy, l.settled, l.heals, l.next, l.sent = true, false, false, now.Add(retryPause(l.attempts)), now
 	l.attempts++
 	o.writing++
@@ -150,7 +155,17 @@ func (o *outbox) writeObject(t target, w *kube.Write, now time.Time, send func(c
 
 // untilRewords is how long an object keeps its messages from now. It is bounded where the clock was set back.
 func (l *letter) untilRewords(now time.Time) time.Duration {
-	return min(l.sent.Add(rewordsAfter).Sub(now), rewordsAfter)
+	pause := cmp.Or(l.rewords, rewordsAfter)
+	return min(l.sent.Add(pause).Sub(now), pause)
+}
+
+// nextRewords returns how long messages stay after a write. An object that has rested begins again.
+func (l *letter) nextRewords(rewords bool, now time.Time) time.Duration {
+	pause := cmp.Or(l.rewords, rewordsAfter)
+	if !rewords || now.Sub(l.sent) >= 2*pause {
+		return 0
+	}
+	return min(2*pause, lastRewords)
 }
 
 func (o *outbox) hasRoom(urgent bool) bool {

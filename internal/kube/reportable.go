@@ -13,9 +13,9 @@ import (
 // maxProblemBytes bounds problems, in each of their two forms.
 const maxProblemBytes = 128 << 10
 
-// fillReport adds problems, and leaves out what the schema of EgressNode or etcd would refuse, and the rest of the report
-// with it. An address that is left out of holding counts as not held. For an object that is left out of steers, no other
-// node knows where its pods are led. In both cases a problem says what to do.
+// fillReport adds problems, and leaves out what the schema of EgressNode or etcd would refuse, and the rest of the
+// report with it. An address that is left out of holding counts as not held. For an object that is left out of steers,
+// no other node knows where its pods are led. In both cases a problem says what to do.
 func fillReport(node string, problems []world.Problem, s *egretv1.EgressNodeStatus) {
 	s.Conflicts = s.Conflicts[:min(len(s.Conflicts), egretv1.MaxConflicts)]
 	holding, steers := len(s.Holding)+len(s.HeldAddresses), len(s.Steers)+len(s.ObjectSteers)
@@ -84,8 +84,8 @@ func writeProblems(problems []world.Problem, s *egretv1.EgressNodeStatus) {
 	}
 }
 
-// fitReport leaves out entries that have no room: first all assignment times, as in an earlier agent's report, then the
-// ends of holding and steers. Each of these two has half of the room, and the rest of the other's half.
+// fitReport leaves out entries that have no room: first all assignment times, as in an earlier agent's report, then
+// the ends of holding and steers. Each of these two has half of the room, and the rest of the other's half.
 func fitReport(s *egretv1.EgressNodeStatus) {
 	others := *s
 	others.Holding, others.Steers = nil, nil
