@@ -40,16 +40,27 @@ type Answer struct {
 	Err error
 }
 
-// Question asks a node whether it has followed what this one has seen. As is the machine's count of ends of claims
-// when it asked.
+// Question asks a node whether it has followed what this one has seen. As is the machine's moment when it asked. Number
+// tells a question from an earlier one to a node of the same name.
 type Question struct {
-	Node string
-	As   uint64
+	Node   string
+	As     moment
+	Number uint64
 }
+
+// moment counts the steps in which claims ended or began.
+type moment uint64
+
+const (
+	never       moment = 0 // no answer, no claim
+	beforeStart moment = 1 // all that a former process has seen
+	// unnamed is the moment of something that no question can name yet.
+	unnamed moment = math.MaxUint64
+)
 
 // Former is what a former process of this agent led its pods to: it goes on though nodes do not answer.
 type Former struct {
-	Nodes map[ref.Object][]string
+	Nodes [2]map[ref.Object][]string // by family
 	Pods  map[netip.Addr][]ref.Object
 	// To is where packets went by an object that did not have all destinations. One pod has several objects only where
 	// each of them has its own.
@@ -69,15 +80,16 @@ type Machine struct {
 	byIP    map[netip.Addr]*address
 	nodes   map[string]*node
 	former  *Former // in the first step alone
-	ends    uint64  // steps in which claims ended; 1 is before this process began
-	moved   bool    // the knowledge about nodes has changed
+	ends    moment
+	asked   uint64 // questions
+	moved   bool   // the knowledge about nodes has changed
 	self    self
-	// fresh is the count of ends that a node must have followed before packets of a new address are steered there.
+	// fresh is the moment that a node must have followed before packets of a new address are steered there.
 	// Another pod may have had it, which was deleted before this process saw any, or was on another node.
-	fresh uint64
-	// selected is the count of ends that a node must have followed to know what objects select: of the pods of one
-	// namespace, and with "" of all.
-	selected map[string]uint64
+	fresh moment
+	// selected is the moment that a node must have followed to know what objects select: of the pods of one namespace,
+	// and with "" of all.
+	selected map[string]moment
 	specs    map[world.Entry]spec
 	changed  []world.Entry // in the world, since the last step
 
@@ -92,11 +104,13 @@ type Machine struct {
 func (m *Machine) Begin(w *world.World, f Former) {
 	w.FollowChanges(func(e world.Entry) { m.changed = append(m.changed, e) })
 	m.readers, m.pods, m.byIP = world.NewReaders[string](), map[string]*pod{}, map[netip.Addr]*address{}
-	m.nodes, m.former, m.ends, m.fresh = map[string]*node{}, &f, 1, unknown
-	m.selected, m.specs = map[string]uint64{}, map[world.Entry]spec{}
-	for _, nodes := range f.Nodes {
-		for _, name := range nodes {
-			m.nodes[name] = &node{cleared: true, due: 1}
+	m.nodes, m.former, m.ends, m.fresh = map[string]*node{}, &f, beforeStart, unnamed
+	m.selected, m.specs = map[string]moment{}, map[world.Entry]spec{}
+	for _, byObject := range f.Nodes {
+		for _, nodes := range byObject {
+			for _, name := range nodes {
+				m.nodes[name] = &node{cleared: true, due: beforeStart}
+			}
 		}
 	}
 	w.BeginClearing()
@@ -127,9 +141,6 @@ func (m *Machine) Step(w *world.World, f Facts, now time.Time) Result {
 	return m.out
 }
 
-// unknown is the count of ends of what no question has named yet.
-const unknown = math.MaxUint64
-
 // self is what decides whose addresses this node's pods get.
 type self struct {
 	uid     string
@@ -144,15 +155,15 @@ func (m *Machine) followSelf(pastLists bool) {
 		is = self{n.UID, n.Subnets}
 	}
 	if is.uid != m.self.uid || !slices.Equal(is.subnets, m.self.subnets) {
-		m.self, m.fresh = is, unknown
+		m.self, m.fresh = is, unnamed
 	}
-	if m.fresh != unknown || !pastLists {
+	if m.fresh != unnamed || !pastLists {
 		return
 	}
 	m.fresh, m.ended, m.moved = m.ends+1, true, true
 	for _, a := range m.byIP {
 		for i, f := range a.formers {
-			if f.end == unknown {
+			if f.end == unnamed {
 				a.formers[i].end = m.fresh
 			}
 		}

@@ -368,7 +368,7 @@ func TestReportsLater(t *testing.T) {
 	s.w.DelHolding("n2")
 	p, e0 := compiletest.Pod(0, "n1"), ref.OfKey("e0")
 	s.machine = clearance.Machine{}
-	s.machine.Begin(s.w, clearance.Former{Nodes: map[ref.Object][]string{e0: {"n2"}},
+	s.machine.Begin(s.w, clearance.Former{Nodes: [2]map[ref.Object][]string{{e0: {"n2"}}},
 		Pods: map[netip.Addr][]ref.Object{p.IPs[0]: {e0}}})
 	s.group("2")
 	s.leads("e0")
@@ -376,6 +376,39 @@ func TestReportsLater(t *testing.T) {
 	s.step()
 	s.leads("e0")
 	s.answer(nil)
+	s.leads("e0e1e2")
+}
+
+// TestLedInOtherFamily: a node to which a former process led an object's packets of one family may translate those of
+// another family for another object.
+func TestLedInOtherFamily(t *testing.T) {
+	for f, want := range []string{"e0", ""} {
+		s := tell(t, 1)
+		p, e0 := compiletest.Pod(0, "n1"), ref.OfKey("e0")
+		former := clearance.Former{Pods: map[netip.Addr][]ref.Object{p.IPs[0]: {e0}, p.IPs[1]: {e0}}}
+		former.Nodes[f] = map[ref.Object][]string{e0: {"n2"}}
+		s.machine = clearance.Machine{}
+		s.machine.Begin(s.w, former)
+		s.group("0")
+		s.leads(want)
+	}
+}
+
+// TestAnswerToAnEarlierQuestion: what a node of the same name has answered says nothing of a later one.
+func TestAnswerToAnEarlierQuestion(t *testing.T) {
+	s := tell(t, 1)
+	for _, uid := range []string{"first", "second"} {
+		n := *s.w.Node("n2")
+		n.UID = uid
+		s.w.SetNode(&n)
+		s.group("0")
+	}
+	if len(s.asked) != 2 {
+		t.Fatalf("asked %v", s.asked)
+	}
+	s.step(clearance.Answer{Question: s.asked[0]})
+	s.leads("")
+	s.step(clearance.Answer{Question: s.asked[1]})
 	s.leads("e0e1e2")
 }
 
@@ -397,7 +430,7 @@ func TestLedByTwo(t *testing.T) {
 			}
 			s.w.SetTraffic(compiletest.Traffic(1, "b", x.networks...))
 			s.machine = clearance.Machine{}
-			s.machine.Begin(s.w, clearance.Former{Nodes: map[ref.Object][]string{e0: {"n2"}, e1: {"n2"}},
+			s.machine.Begin(s.w, clearance.Former{Nodes: [2]map[ref.Object][]string{{e0: {"n2"}, e1: {"n2"}}},
 				Pods: map[netip.Addr][]ref.Object{ip: {e0, e1}}, To: map[ref.Object]destinations.Set{
 					e0: destinations.Of(netip.MustParsePrefix("172.20.0.0/16")),
 					e1: destinations.Of(netip.MustParsePrefix("172.21.0.0/16"))}})

@@ -17,12 +17,12 @@ type node struct {
 	// cleared: packets may be led there. It has answered, or need not; or a former process, or one while the node did
 	// not answer questions, led packets there.
 	cleared bool
-	heard   uint64    // the count of ends that its last answer is about; 0: it has not answered
-	due     uint64    // that it must be heard of
+	heard   moment    // that its last answer is about
+	due     moment    // that it must be heard of
 	urgent  bool      // packets wait for that
 	awaited bool      // it drops packets until then
 	since   time.Time // when due last became more than heard
-	asking  bool
+	asking  uint64    // the number of the question under way; 0: none is
 	asked   time.Time // since when it is asked in vain; zero: it is not
 	next    time.Time // when it is asked again
 	last    time.Time // when it was asked last
@@ -34,9 +34,9 @@ type node struct {
 // their next answer; waits: a pod has the address.
 func (m *Machine) nodesBehind(f former, waits bool) (names []string) {
 	for name, n := range m.nodes {
-		asked := n.cleared || n.asking || n.claims > 0
+		asked := n.cleared || n.asking != 0 || n.claims > 0
 		if !n.older && asked && n.heard < f.end && (f.everywhere || slices.Contains(f.at, name)) {
-			if names = append(names, name); f.end == unknown {
+			if names = append(names, name); f.end == unnamed {
 				continue
 			}
 			n.due = max(n.due, f.end)
@@ -50,10 +50,10 @@ func (m *Machine) nodesBehind(f former, waits bool) (names []string) {
 // takeAnswer takes in a node's answer.
 func (m *Machine) takeAnswer(a Answer) {
 	n := m.nodes[a.Node]
-	if n == nil || !n.asking {
+	if n == nil || n.asking != a.Number {
 		return
 	}
-	n.asking = false
+	n.asking = 0
 	if a.Err != nil {
 		n.pause = min(max(2*n.pause, firstPause), lastPause)
 		n.next = m.now.Add(n.pause)
@@ -102,8 +102,8 @@ func (m *Machine) followReport(n *node, older bool) {
 
 // decideNode says what is known of a node, and asks it.
 func (m *Machine) decideNode(name string, n *node) {
-	if !n.older && n.heard == 0 && n.claims > 0 {
-		n.due, n.urgent = max(n.due, 1), true
+	if !n.older && n.heard == never && n.claims > 0 {
+		n.due, n.urgent = max(n.due, beforeStart), true
 	}
 	open := !n.older && n.heard < n.due
 	switch {
@@ -128,7 +128,7 @@ func (m *Machine) decideNode(name string, n *node) {
 // askNode asks a node when it is time to. One that is not alive, or whose report does not reach this one, cannot be
 // asked; when it can, a step is made.
 func (m *Machine) askNode(name string, n *node, open bool) {
-	if !open || n.asking || !m.w.Alive(name) || m.w.Holding(name).AnswersAt() == 0 {
+	if !open || n.asking != 0 || !m.w.Alive(name) || m.w.Holding(name).AnswersAt() == 0 {
 		return
 	}
 	at := n.next
@@ -139,10 +139,11 @@ func (m *Machine) askNode(name string, n *node, open bool) {
 		m.wakeBy(at)
 		return
 	}
-	if n.asking, n.last = true, m.now; n.asked.IsZero() {
+	m.asked++
+	if n.asking, n.last = m.asked, m.now; n.asked.IsZero() {
 		n.asked = m.now
 	}
-	m.out.Ask = append(m.out.Ask, Question{name, m.ends})
+	m.out.Ask = append(m.out.Ask, Question{name, m.ends, m.asked})
 }
 
 func (m *Machine) wakeBy(at time.Time) {

@@ -21,7 +21,7 @@ type claim struct {
 	to    destinations.Set
 	nodes []string // other ones that the object's status names, or that this node yields to
 	been  []string // these, and those that it named since the claim began
-	begun uint64   // the count of ends with which it began, or became one to more; 1: before this process
+	begun moment   // with which it began, or became one to more; never: that is not noted yet
 }
 
 // address is one of this node's pods', or was.
@@ -34,7 +34,7 @@ type address struct {
 type former struct {
 	by         []world.Claimant // these need not wait: it was one's of them
 	to         destinations.Set
-	end        uint64
+	end        moment
 	everywhere bool     // any node may translate by it
 	at         []string // else these
 }
@@ -103,10 +103,10 @@ func (m *Machine) beginClaims(key string, p, old *pod) {
 		for i := range claims {
 			c := &claims[i]
 			switch {
-			case c.begun != 0:
+			case c.begun != never:
 				continue
 			case m.former != nil:
-				c.begun = 1
+				c.begun = beforeStart
 				continue
 			}
 			c.begun, m.ended = m.ends+1, true
@@ -200,7 +200,7 @@ func (m *Machine) addressFor(ip netip.Addr) *address {
 		return a
 	}
 	for _, name := range sortedKeys(m.nodes) {
-		if n := m.nodes[name]; n.cleared && !n.older && n.heard == 0 {
+		if n := m.nodes[name]; n.cleared && !n.older && n.heard == never {
 			m.notePriorClaim(a, name, m.former.leadingObjects(ip, name))
 		}
 	}
@@ -210,7 +210,7 @@ func (m *Machine) addressFor(ip netip.Addr) *address {
 // leadingObjects are the objects by which packets of an address were led to a node.
 func (f *Former) leadingObjects(ip netip.Addr, node string) (by []ref.Object) {
 	for _, object := range f.Pods[ip] {
-		if slices.Contains(f.Nodes[object], node) {
+		if slices.Contains(f.Nodes[world.FamilyOf(ip)][object], node) {
 			by = append(by, object)
 		}
 	}
@@ -226,7 +226,7 @@ func (m *Machine) notePriorClaim(a *address, node string, led []ref.Object) {
 		for _, object := range led {
 			by = append(by, m.w.ClaimantOf(object))
 		}
-		a.formers = append(a.formers, former{by: by, to: to, end: 1, at: []string{node}})
+		a.formers = append(a.formers, former{by: by, to: to, end: beforeStart, at: []string{node}})
 	}
 	if len(led) > 1 {
 		for _, object := range led {
@@ -276,7 +276,7 @@ func (m *Machine) publishFormer(ip netip.Addr) {
 		if len(nodes) > 0 {
 			list = append(list, world.Former{By: f.by, To: f.to, Nodes: nodes})
 		}
-		return len(nodes) == 0 && f.end != unknown
+		return len(nodes) == 0 && f.end != unnamed
 	})
 	if len(a.pods) > 1 {
 		list = append(list, m.rivalClaims(ip, a)...)
@@ -300,7 +300,7 @@ func (m *Machine) unawareNodes(ip netip.Addr, a *address) (list []world.Former) 
 		for _, c := range m.pods[key].claims[world.FamilyOf(ip)] {
 			var names []string
 			for _, name := range c.nodes {
-				if n := m.nodes[name]; n.cleared && !n.older && c.begun > 1 && n.heard < c.begun {
+				if n := m.nodes[name]; n.cleared && !n.older && c.begun > beforeStart && n.heard < c.begun {
 					n.due, n.awaited = max(n.due, c.begun), true
 					names = append(names, name)
 				}

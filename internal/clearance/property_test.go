@@ -103,12 +103,14 @@ func (h *history) end(key string, c change) {
 // restart has n1's agent start again, with what its targets have.
 func (h *history) restart() {
 	h.seen, h.quiet = slices.Max(slices.Collect(maps.Values(h.versions))), true
-	former := clearance.Former{Nodes: map[ref.Object][]string{}, Pods: map[netip.Addr][]ref.Object{}, To: h.ledTo}
+	former := clearance.Former{Nodes: [2]map[ref.Object][]string{{}, {}}, Pods: map[netip.Addr][]ref.Object{},
+		To: h.ledTo}
 	for ip, objects := range h.led {
 		for object := range objects {
 			former.Pods[ip] = append(former.Pods[ip], object)
 			node := h.w.PlacementOf(object.Key()).Items[0].Node
-			former.Nodes[object] = slices.Compact(append(former.Nodes[object], node))
+			nodes := former.Nodes[world.FamilyOf(ip)]
+			nodes[object] = slices.Compact(append(nodes[object], node))
 		}
 	}
 	attached := h.w.Attachments()

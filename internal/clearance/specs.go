@@ -84,8 +84,8 @@ func namespaceOf(t world.Entry) string {
 	return namespace
 }
 
-// selectedFor is the count of ends that a node must have followed to know what objects select of a pod's namespace.
-func (m *Machine) selectedFor(pod string) uint64 {
+// selectedFor is the moment that a node must have followed to know what objects select of a pod's namespace.
+func (m *Machine) selectedFor(pod string) moment {
 	namespace, _, _ := strings.Cut(pod, "/")
 	return max(m.selected[""], m.selected[namespace])
 }

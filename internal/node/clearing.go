@@ -62,12 +62,13 @@ func (c *clearing) answerPort() uint16 { return uint16(c.answersAt.Load()) }
 // beginMachine has the machine work, now that the cluster is known. Where this node's EgressNode says that a former
 // process of this boot led an object's pods, they are led on, unless the object is another one since then, or is gone.
 func (c *clearing) beginMachine(w *world.World, bootID string) {
-	c.former.Nodes = map[ref.Object][]string{}
+	c.former.Nodes = [2]map[ref.Object][]string{{}, {}}
 	if h := w.Holding(w.Self); h != nil && h.BootID == bootID {
 		for key, led := range h.Steers {
 			for _, to := range led {
 				if object := ref.OfKey(key); to.Node != w.Self && to.Node != "" && w.LedBefore(key, to) {
-					c.former.Nodes[object] = append(c.former.Nodes[object], to.Node)
+					nodes := c.former.Nodes[world.FamilyOf(to.IP)]
+					nodes[object] = append(nodes[object], to.Node)
 				}
 			}
 		}

@@ -362,7 +362,7 @@ func (w *World) noteStatusAddresses(old, new *EgressIP) {
 			continue
 		}
 		name := cmp.Or(old, new).Name
-		if noteInIndex(w.placed, ip, name, slices.Contains(is, ip)); len(w.placed[ip]) < 2 {
+		if NoteInIndex(w.placed, ip, name, slices.Contains(is, ip)); len(w.placed[ip]) < 2 {
 			for _, name := range w.assetsOf[asset{prefix: Single(ip)}] {
 				w.putNode(w.withoutDisputed(w.said[name]))
 			}
@@ -383,8 +383,8 @@ func (e *EgressIP) keptAddresses() (out []netip.Addr) {
 	return out
 }
 
-// noteInIndex keeps in an index whether a name is there under a key. The names of a key are sorted.
-func noteInIndex[K comparable](index map[K][]string, a K, name string, is bool) {
+// NoteInIndex keeps in an index whether a name is there under a key. The names of a key are sorted.
+func NoteInIndex[K comparable](index map[K][]string, a K, name string, is bool) {
 	at, found := slices.BinarySearch(index[a], name)
 	switch {
 	case is && !found:

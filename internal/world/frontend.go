@@ -213,7 +213,7 @@ func (w *World) relocateIn(index map[netip.Addr][]string, kind Kind, name string
 	}
 
 	for _, a := range slices.Concat(was, is) {
-		noteInIndex(index, a, name, slices.Contains(is, a))
+		NoteInIndex(index, a, name, slices.Contains(is, a))
 		w.noteChanged(kind, a.String())
 	}
 }

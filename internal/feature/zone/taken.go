@@ -31,19 +31,6 @@ func newTaken() *taken {
 // index lists the nodes that have a thing, sorted by name.
 type index[K comparable] map[K][]string
 
-func (x index[K]) note(key K, name string, is bool) {
-	at, found := slices.BinarySearch(x[key], name)
-	switch {
-	case is && !found:
-		x[key] = slices.Insert(x[key], at, name)
-	case !is && found:
-		x[key] = slices.Delete(x[key], at, at+1)
-	}
-	if len(x[key]) == 0 {
-		delete(x, key)
-	}
-}
-
 // last returns the last node by name that has a thing; "" if no node has it.
 func (x index[K]) last(key K) string {
 	if names := x[key]; len(names) > 0 {
@@ -80,22 +67,22 @@ func (t *taken) giveNode(n *world.Node, a Allocation) {
 
 func (t *taken) noteNode(n *world.Node, is bool) {
 	if n.ID != 0 {
-		t.ids.note(n.ID, n.Name, is)
+		world.NoteInIndex(t.ids, n.ID, n.Name, is)
 	}
 	for _, p := range n.Subnets {
-		t.subnets.note(p, n.Name, is)
+		world.NoteInIndex(t.subnets, p, n.Name, is)
 	}
 	if n.Record.MAC.IsValid() && (n.UplinkMAC == n.Record.MAC || !n.UplinkMAC.IsValid()) {
-		t.macs.note(n.Record.MAC, n.Name, is)
+		world.NoteInIndex(t.macs, n.Record.MAC, n.Name, is)
 	}
 	for _, ip := range n.Record.Addrs {
 		if p, claims := world.FamilyOf(ip).Of(n.Primary); !claims || p.Addr() == ip {
-			t.addrs.note(ip, n.Name, is)
+			world.NoteInIndex(t.addrs, ip, n.Name, is)
 		}
 	}
 	if len(n.Record.Addrs) > 0 {
 		for _, g := range n.Gateways {
-			t.gateways.note(g, n.Name, is)
+			world.NoteInIndex(t.gateways, g, n.Name, is)
 		}
 	}
 }
