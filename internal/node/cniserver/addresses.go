@@ -10,12 +10,41 @@ import (
 
 // allocateAddresses gives a container its addresses.
 func (s *Server) allocateAddresses(ctx context.Context, containerID string) ([]netip.Addr, error) {
+	said, err := s.saidAddresses(ctx)
+	if err != nil {
+		return nil, err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.refreshPool(ctx); err != nil {
+	if err := s.refreshPool(ctx, said); err != nil {
 		return nil, err
 	}
 	return s.pool.Allocate(containerID)
+}
+
+// saidAddresses asks the loop, without the lock, which addresses a new pool should give last. It asks nothing where no
+// new pool is needed.
+func (s *Server) saidAddresses(ctx context.Context) ([]netip.Addr, error) {
+	s.mu.Lock()
+	current := s.isPoolCurrent()
+	s.mu.Unlock()
+	if current {
+		return nil, nil
+	}
+	return s.node.SaidAddresses(ctx)
+}
+
+// isPoolCurrent says whether the pool is of the node's subnets.
+func (s *Server) isPoolCurrent() bool {
+	return s.pool != nil && slices.Equal(s.maskedSubnets(), s.pool.Subnets())
+}
+
+func (s *Server) maskedSubnets() []netip.Prefix {
+	subnets := slices.Clone(s.node.Subnets())
+	for i, p := range subnets {
+		subnets[i] = p.Masked()
+	}
+	return subnets
 }
 
 // releaseAddresses takes a container's addresses back: nothing else of it is left.
@@ -37,16 +66,12 @@ func (s *Server) holdsAddresses(containerID string) bool {
 
 // refreshPool makes the pool of the node's subnets: at first from the OVS ports, afterwards, when the subnets changed,
 // from the former pool, which also knows what is being attached at the moment.
-func (s *Server) refreshPool(ctx context.Context) error {
-	subnets := slices.Clone(s.node.Subnets())
-	for i, p := range subnets {
-		subnets[i] = p.Masked()
+func (s *Server) refreshPool(ctx context.Context, said []netip.Addr) error {
+	if s.isPoolCurrent() {
+		return nil
 	}
 	inUse := map[string][]netip.Addr{}
 	if s.pool != nil {
-		if slices.Equal(subnets, s.pool.Subnets()) {
-			return nil
-		}
 		inUse = s.pool.Owned()
 	} else {
 		ports, err := s.attachments.PodPorts(ctx)
@@ -57,11 +82,7 @@ func (s *Server) refreshPool(ctx context.Context) error {
 			inUse[p.SandboxID] = append(inUse[p.SandboxID], p.IPs...)
 		}
 	}
-	said, err := s.node.SaidAddresses(ctx)
-	if err != nil {
-		return err
-	}
-	pool, err := ipam.New(subnets, inUse, said)
+	pool, err := ipam.New(s.maskedSubnets(), inUse, said)
 	if err != nil {
 		return err
 	}

@@ -76,6 +76,7 @@ type fakeNode struct {
 	annotations map[string]cniserver.PodNetworks
 	attached    map[string]cniserver.PodPort
 	said        []netip.Addr
+	asked       func()        // by SaidAddresses
 	hang        chan struct{} // Attached hangs after a value is taken
 }
 
@@ -91,6 +92,9 @@ func newFakeNode(f *faults, subnets ...string) *fakeNode {
 func (n *fakeNode) Ready() error            { return n.notReady }
 func (n *fakeNode) Subnets() []netip.Prefix { return n.subnets }
 func (n *fakeNode) SaidAddresses(context.Context) ([]netip.Addr, error) {
+	if n.asked != nil {
+		n.asked()
+	}
 	return n.said, n.at("SaidAddresses")
 }
 

@@ -584,6 +584,21 @@ func TestAddressOfAPodWithoutPort(t *testing.T) {
 	wantAddresses(t, l.mustAdd(l.pod("a", "c1")), "10.244.1.4/24")
 }
 
+// TestAsksTheLoopWithoutTheLock: while the loop does not answer, requests for other containers go on.
+func TestAsksTheLoopWithoutTheLock(t *testing.T) {
+	l := newLab(t, "10.244.1.0/24")
+	l.node.asked = func() {
+		went := make(chan struct{})
+		go func() { l.server.AddressesInUse(); close(went) }()
+		select {
+		case <-went:
+		case <-time.After(5 * time.Second):
+			t.Error("the lock is held")
+		}
+	}
+	l.mustAdd(l.pod("a", "c1"))
+}
+
 // waitForVeths waits for the kernel, which destroys network namespaces in the background.
 func waitForVeths(t *testing.T, count int) {
 	t.Helper()
