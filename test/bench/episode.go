@@ -14,7 +14,7 @@ import (
 type episode struct {
 	outage
 	*site
-	toll       *toll
+	toll       tally // milliseconds from the cut, and connections
 	say        func(string, ...any)
 	victim     string
 	lost, left []netip.Addr         // addresses that the victim hosts, and those that others do
@@ -140,13 +140,12 @@ func (e *episode) note(context.Context) error {
 		return fmt.Errorf("no connection failed when %s lost its power, or none succeeded since", e.victim)
 	}
 	settled := traffic.NoneFails(all, e.cut)
-	e.toll.again.addTime(again.Sub(e.cut))
-	e.toll.settled.addTime(settled.Sub(e.cut))
-	e.toll.lost.add(float64(traffic.Failed(all)))
+	e.toll.addSince(e.cut, map[string]time.Time{"first-connection": again, "none-fails": settled})
+	e.toll.add("failed-connections", float64(traffic.Failed(all)))
 	e.story = fmt.Sprintf("first connection after %s, none fails after %s, %d failed", again.Sub(e.cut),
 		settled.Sub(e.cut), traffic.Failed(all))
 	if len(e.left) > 0 {
-		e.toll.atLoss.add(float64(e.old.BrokenOf(e.onLeft, e.cut)))
+		e.toll.add("broken-on-other-ips-at-loss", float64(e.old.BrokenOf(e.onLeft, e.cut)))
 	}
 	return nil
 }
@@ -174,19 +173,15 @@ func (e *episode) giveBack(ctx context.Context) error {
 	if err := harness.SleepUntil(ctx, time.Now().Add(traffic.Heartbeat+time.Second)); err != nil {
 		return err
 	}
-	e.toll.lostAtReturn.add(float64(traffic.Failed(e.newer.Since(back))))
-	held := make([]int, heldConnections)
-	for i := range held {
-		held[i] = i
-	}
-	broken := float64(e.newer.BrokenOf(held, back))
+	e.toll.add("failed-connections-at-return", float64(traffic.Failed(e.newer.Since(back))))
+	broken := float64(e.newer.BrokenOf(upTo(heldConnections), back))
 	if len(e.left) == 0 { // the one IP stays where it is when the node returns
-		e.toll.atReturn.add(broken)
+		e.toll.add("broken-on-other-ips-at-return", broken)
 		return nil
 	}
-	e.toll.newerBroke.add(broken)
+	e.toll.add("broken-at-return-of-those-opened-meanwhile", broken)
 	others := e.old.BrokenOf(e.onLeft, back)
-	if e.toll.atReturn.add(float64(others)); others > 0 {
+	if e.toll.add("broken-on-other-ips-at-return", float64(others)); others > 0 {
 		e.blame(ctx, e.say, fmt.Sprintf("%d connections through addresses of other nodes than %s broke at its return",
 			others, e.victim), back)
 	}

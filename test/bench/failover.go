@@ -22,12 +22,6 @@ type outage struct {
 	p90, max float64
 }
 
-// toll is what the runs of an outage cost: milliseconds from the cut, and connections.
-type toll struct {
-	again, settled                                   sample
-	lost, atLoss, lostAtReturn, atReturn, newerBroke sample
-}
-
 // measure cuts the power of a hosting node and gives it back, again and again, while a pod of another node opens a
 // connection every 10 ms.
 func (o outage) measure(ctx context.Context, l *lab) (err error) {
@@ -40,40 +34,23 @@ func (o outage) measure(ctx context.Context, l *lab) (err error) {
 	if err != nil {
 		return err
 	}
-	name := "failover/" + o.name + "/" + s.probe()
-	l.say("%s: %d runs", name, l.runs)
-	t := &toll{}
-	defer func() { t.report(l, o, name, floor) }()
-	for i := range l.runs {
-		if err := o.run(ctx, l, s, t); err != nil {
-			return fmt.Errorf("run %d: %w", i, err)
-		}
-	}
-	return nil
-}
-
-// report prints a line for each number that there are runs of: an outage that failed half-way still tells what it saw.
-func (t *toll) report(l *lab, o outage, name string, floor float64) {
-	promised := result{name: name + "/first-connection", unit: "ms", runs: t.again, base: floor, max: o.max}
+	promised := result{name: "first-connection", unit: "ms", base: floor, max: o.max}
 	if o.addresses > 1 {
-		promised = result{name: name + "/none-fails", unit: "ms", runs: t.settled, base: floor, p90: o.p90, max: o.max}
+		promised = result{name: "none-fails", unit: "ms", base: floor, p90: o.p90, max: o.max}
 	}
-	for _, r := range []result{
+	_, err = l.repeat(experiment{"failover/" + o.name + "/" + s.probe(), []result{
 		promised,
-		{name: name + "/failed-connections", runs: t.lost},
-		{name: name + "/failed-connections-at-return", runs: t.lostAtReturn},
-		{name: name + "/broken-on-other-ips-at-loss", runs: t.atLoss, none: true},
-		{name: name + "/broken-on-other-ips-at-return", runs: t.atReturn, none: true},
-		{name: name + "/broken-at-return-of-those-opened-meanwhile", runs: t.newerBroke},
-	} {
-		if len(r.runs) > 0 {
-			l.report(r)
-		}
-	}
+		{name: "failed-connections"},
+		{name: "failed-connections-at-return"},
+		{name: "broken-on-other-ips-at-loss", none: true},
+		{name: "broken-on-other-ips-at-return", none: true},
+		{name: "broken-at-return-of-those-opened-meanwhile"},
+	}, func(_ int, t tally) error { return o.run(ctx, l, s, t) }})
+	return err
 }
 
 // run is one power cut, from everything at rest to everything at rest.
-func (o outage) run(ctx context.Context, l *lab, s *site, t *toll) error {
+func (o outage) run(ctx context.Context, l *lab, s *site, t tally) error {
 	e := &episode{outage: o, site: s, toll: t, say: l.say}
 	defer e.stop()
 	err := walk(ctx, []step{

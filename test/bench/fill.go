@@ -24,22 +24,15 @@ func app(i int) map[string]string { return map[string]string{"app": fmt.Sprint("
 
 // fill makes the namespaces and the EgressIPs, a tenth of them in the real node's network.
 func (c *cluster) fill(ctx context.Context) error {
-	var numbers []int
-	for i := range memoryEgressIPs {
-		numbers = append(numbers, i)
-	}
-	if err := harness.Each(ctx, numbers[:memorySpaces],
+	if err := harness.Each(ctx, upTo(memorySpaces),
 		func(ctx context.Context, i int) error { return c.EnsureNamespace(ctx, space(i)) }); err != nil {
 		return err
 	}
 	if err := c.LabelEgress(ctx, c.Nodes()[0].Name, true); err != nil {
 		return err
 	}
-	return harness.Each(ctx, numbers, func(ctx context.Context, i int) error {
-		e := &v1.EgressIP{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("bench-", i)}}
-		e.Spec.EgressIPs = []string{memoryIP(i).String()}
-		e.Spec.NamespaceSelector.MatchLabels = map[string]string{"kubernetes.io/metadata.name": space(i)}
-		e.Spec.PodSelector.MatchLabels = app(i)
+	return harness.Each(ctx, upTo(memoryEgressIPs), func(ctx context.Context, i int) error {
+		e := egressIP(fmt.Sprint("bench-", i), space(i), app(i), memoryIP(i))
 		if err := c.CreateEgressIP(ctx, e); !apierrors.IsAlreadyExists(err) {
 			return err
 		}

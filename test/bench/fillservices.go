@@ -18,11 +18,7 @@ func (c *cluster) fillServices(ctx context.Context, number int, nodes []*harness
 	if err := c.EnsureNamespace(ctx, manySpace); err != nil {
 		return err
 	}
-	numbers := make([]int, number)
-	for i := range numbers {
-		numbers[i] = i
-	}
-	return harness.Each(ctx, numbers, func(ctx context.Context, i int) error {
+	return harness.Each(ctx, upTo(number), func(ctx context.Context, i int) error {
 		_, err := c.Core.CoreV1().Services(manySpace).Create(ctx, manyService(i), metav1.CreateOptions{})
 		if err != nil && !apierrors.IsAlreadyExists(err) {
 			return err

@@ -9,9 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	v1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/internal/sandbox"
 	"github.com/egret-net/egret/test/harness"
 	"github.com/egret-net/egret/test/traffic"
@@ -108,10 +106,7 @@ func (s *scene) beside(ctx context.Context, pods int, measure func() error) erro
 	}
 	ctx, stop := context.WithCancel(ctx) // of what keeps the nodes alive
 	defer stop()
-	nodes := make([]*harness.FakeNode, pods/podsANode)
-	for i := range nodes {
-		nodes[i] = &harness.FakeNode{Name: fmt.Sprint("fake-", i)}
-	}
+	nodes := fakeNodes(pods / podsANode)
 	err := s.EnsureFakeNodes(ctx, nodes)
 	if err == nil {
 		labels := map[string]string{besideLabel: ""}
@@ -134,16 +129,10 @@ func fakePods(nodes []*harness.FakeNode, labels func(i int) map[string]string) (
 	return pods
 }
 
-// firstSteps are how long each step takes until the first packet, from the request on: until the API server has the
-// object, until the status names the node, and that node says that it holds the address; until both Northbounds are
-// written, and the hypervisors have it.
-type firstSteps struct {
-	packet, created, status, held, hostWritten, host, podWritten, podNode sample
-	cpu                                                                   *cpuUse // until the first packet
-}
-
+// firstPackets measures, from the request on, until the first packet; until the API server has the object, until the
+// status names the node, and that node says that it holds the address; until both Northbounds are written, and the
+// hypervisors have it.
 func (s *scene) firstPackets(ctx context.Context, l *lab, name string) error {
-	l.say("first packet, %s: %d runs", name, l.runs)
 	if err := s.LabelPod(ctx, namespace, s.pod, firstLabel, s.pod); err != nil {
 		return err
 	}
@@ -161,60 +150,54 @@ func (s *scene) firstPackets(ctx context.Context, l *lab, name string) error {
 	if err != nil {
 		return err
 	}
-	steps := firstSteps{}
-	if steps.cpu, err = atRest(); err != nil {
+	cpu, err := atRest() // until the first packet
+	if err != nil {
 		return err
 	}
-	for i := range l.runs {
-		if err := s.firstPacket(ctx, f, &steps, i); err != nil {
-			return fmt.Errorf("run %d: %w", i, err)
-		}
+	results := []result{
+		{of: firstPacket, unit: "ms", base: floor, ratio: 2.5},
+		{name: "api-and-ovn", of: firstPacket, unit: "ms", base: api + floor},
 	}
-	l.report(result{name: "first-packet/" + name, unit: "ms", runs: steps.packet, base: floor, ratio: 2.5})
-	l.report(result{name: "first-packet/" + name + "/api-and-ovn", unit: "ms", runs: steps.packet, base: api + floor})
-	for _, step := range []struct {
-		name string
-		runs sample
-	}{{"created", steps.created}, {"status-seen", steps.status}, {"host-written", steps.hostWritten},
-		{"host-has-it", steps.host}, {"host-says-so", steps.held},
-		{"pod-node-written", steps.podWritten}, {"pod-node-has-it", steps.podNode}} {
-		l.report(result{name: "first-packet/" + name + "/" + step.name, unit: "ms", runs: step.runs, base: floor})
+	for _, step := range []string{"created", "status-seen", "host-written", "host-has-it", "host-says-so",
+		"pod-node-written", "pod-node-has-it"} {
+		results = append(results, result{name: step, unit: "ms", base: floor})
 	}
-	steps.cpu.report(l, "first-packet/"+name)
-	return nil
+	_, err = l.repeat(experiment{"first-packet/" + name, results, func(i int, t tally) error {
+		return s.firstPacket(ctx, f, cpu, i, t)
+	}})
+	if err == nil {
+		cpu.report(l, "first-packet/"+name)
+	}
+	return err
 }
+
+// firstPacket is what a tally has the time of the first packet by.
+const firstPacket = "first-packet"
 
 // firstLabel is on the pod that the EgressIP selects.
 const firstLabel = "bench-first"
 
 // firstPacket is one run; afterwards the EgressIP is gone and the pod leaves with its node's address again.
-func (s *scene) firstPacket(ctx context.Context, f *follower, steps *firstSteps, i int) error {
+func (s *scene) firstPacket(ctx context.Context, f *follower, cpu *cpuUse, i int, t tally) error {
 	ip := netip.AddrFrom4([4]byte{172, 18, 0, byte(120 + i%100)})
-	e := &v1.EgressIP{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("bench-", time.Now().UnixNano())}}
-	e.Spec.EgressIPs = []string{ip.String()}
-	e.Spec.NamespaceSelector.MatchLabels = map[string]string{"kubernetes.io/metadata.name": namespace}
-	e.Spec.PodSelector.MatchLabels = map[string]string{firstLabel: s.pod}
-	if err := steps.cpu.begin(); err != nil {
+	name := fmt.Sprint("bench-", time.Now().UnixNano())
+	if err := cpu.begin(); err != nil {
 		return err
 	}
 	start := time.Now()
-	if err := s.CreateEgressIP(ctx, e); err != nil {
+	if err := s.CreateEgressIP(ctx, egressIP(name, namespace, map[string]string{firstLabel: s.pod}, ip)); err != nil {
 		return err
 	}
 	created := time.Now()
 	first, err := s.traffic.From(ctx, ip)
 	if err == nil {
-		err = steps.cpu.end()
+		err = cpu.end()
 	}
 	if err == nil {
-		steps.packet.addTime(first.Sub(start))
-		steps.created.addTime(created.Sub(start))
-		err = s.addSteps(ctx, f, e.Name, start, steps)
+		t.addSince(start, map[string]time.Time{firstPacket: first, "created": created})
+		err = s.addSteps(ctx, f, name, start, t)
 	}
-	if e := s.DeleteEgressIP(ctx, e.Name); err == nil {
-		err = e
-	}
-	if err != nil {
+	if err := errors.Join(err, s.DeleteEgressIP(ctx, name)); err != nil {
 		return err
 	}
 	_, err = s.traffic.From(ctx, s.podNodeIP)
@@ -223,29 +206,21 @@ func (s *scene) firstPacket(ctx context.Context, f *follower, steps *firstSteps,
 }
 
 // addSteps adds when each step was done.
-func (s *scene) addSteps(ctx context.Context, f *follower, egressIP string, start time.Time, steps *firstSteps) error {
-	var assigned, held time.Time
-	err := harness.Until(ctx, time.Minute, 5*time.Millisecond, func() (err error) {
-		assigned, held, err = f.times([]string{egressIP})
+func (s *scene) addSteps(ctx context.Context, f *follower, egressIP string, start time.Time, t tally) error {
+	err := harness.Until(ctx, time.Minute, 5*time.Millisecond, func() error {
+		assigned, held, err := f.times([]string{egressIP})
+		if err == nil {
+			t.addSince(start, map[string]time.Time{"status-seen": assigned, "host-says-so": held})
+		}
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	hostWritten, host, err := s.zones[s.host].Change(ctx, start)
-	if err != nil {
-		return err
-	}
-	podWritten, podNode, err := s.zones[s.podNode].Change(ctx, start)
-	if err != nil {
-		return err
-	}
-	for _, step := range []struct {
-		to *sample
-		at time.Time
-	}{{&steps.status, assigned}, {&steps.held, held}, {&steps.hostWritten, hostWritten}, {&steps.host, host},
-		{&steps.podWritten, podWritten}, {&steps.podNode, podNode}} {
-		step.to.addTime(step.at.Sub(start))
-	}
-	return nil
+	return changedZones(ctx, s.zones, s.parts(), start, t)
+}
+
+// parts are the nodes of a scene.
+func (s *scene) parts() map[string]string {
+	return map[string]string{"host": s.host, "pod-node": s.podNode}
 }

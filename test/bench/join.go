@@ -11,7 +11,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	v1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/test/harness"
 )
 
@@ -34,12 +33,6 @@ type joining struct {
 	follow func(ctx context.Context, n int) error
 }
 
-// joinTimes are how long one more pod takes, by how many are selected already.
-type joinTimes struct {
-	podWritten, podNode, hostWritten, host, packet sample
-	podFloor, hostFloor                            float64
-}
-
 // joins times how long a pod takes to join an EgressIP that selects 10, 1,000 and 5,000 pods already: a running pod
 // gets the label that selects it, and its own node and the hosting one must have it, until its packets have the egress
 // IP. All pods are there from the start, so that the API server and Kubernetes' controllers have the same to do at each
@@ -52,33 +45,16 @@ func joins(ctx context.Context, l *lab) error {
 		return err
 	}
 	defer s.close()
-	nodes := make([]*harness.FakeNode, 25)
-	for i := range nodes {
-		nodes[i] = &harness.FakeNode{Name: fmt.Sprint("fake-", i)}
-	}
+	nodes := fakeNodes(25)
 	if err := s.EnsureFakeNodes(ctx, nodes); err != nil {
 		return err
 	}
-	err = s.joins(ctx, l, nodes)
-	clean := s.cleanJoins(context.WithoutCancel(ctx))
-	if err == nil {
-		err = clean
-	}
-	return err
+	return errors.Join(s.joins(ctx, l, nodes), s.cleanJoins(context.WithoutCancel(ctx)))
 }
 
 func (s *scene) cleanJoins(ctx context.Context) error {
-	for _, clean := range []func() error{
-		func() error { return s.LabelPod(ctx, namespace, s.pod, joinLabel, "") },
-		func() error { return s.DeleteEgressIP(ctx, joinName) },
-		func() error { return s.RemovePods(ctx, namespace, joinLabel) },
-		func() error { return s.RemoveFakeNodes(ctx) },
-	} {
-		if err := clean(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return errors.Join(s.LabelPod(ctx, namespace, s.pod, joinLabel, ""), s.DeleteEgressIP(ctx, joinName),
+		s.RemovePods(ctx, namespace, joinLabel), s.RemoveFakeNodes(ctx))
 }
 
 func (s *scene) joins(ctx context.Context, l *lab, nodes []*harness.FakeNode) error {
@@ -87,9 +63,7 @@ func (s *scene) joins(ctx context.Context, l *lab, nodes []*harness.FakeNode) er
 		return err
 	}
 	ip := netip.MustParseAddr("172.18.0.240")
-	e := &v1.EgressIP{ObjectMeta: metav1.ObjectMeta{Name: joinName}}
-	e.Spec.EgressIPs = []string{ip.String()}
-	e.Spec.NamespaceSelector.MatchLabels = map[string]string{"kubernetes.io/metadata.name": namespace}
+	e := egressIP(joinName, namespace, nil, ip)
 	e.Spec.PodSelector = joiners(joinSteps[0])
 	if err := s.CreateEgressIP(ctx, e); err != nil {
 		return err
@@ -119,13 +93,12 @@ func (s *scene) joinsAnother(ctx context.Context, l *lab, to joining) error {
 		return err
 	}
 	to.figure = "join/another-of-its-node"
-	l.say("%s", to.figure)
 	_, err := s.joinAt(ctx, l, joinSteps[0]+1, to)
 	return errors.Join(err, s.LabelPod(context.WithoutCancel(ctx), namespace, other, joinLabel, ""))
 }
 
 // inSteps measures one pod more after each step, which begin makes, and counts what the hosting node holds.
-func (s *scene) inSteps(ctx context.Context, l *lab, steps []int, begin func(n int) (joining, error)) (all []*joinTimes,
+func (s *scene) inSteps(ctx context.Context, l *lab, steps []int, begin func(n int) (joining, error)) (all []tally,
 	err error) {
 	var before []harness.Count
 	for _, n := range steps {
@@ -133,7 +106,6 @@ func (s *scene) inSteps(ctx context.Context, l *lab, steps []int, begin func(n i
 		if err != nil {
 			return nil, err
 		}
-		l.say("%s", to.figure)
 		t, err := s.joinAt(ctx, l, n, to)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", to.figure, err)
@@ -180,32 +152,27 @@ func (c *cluster) selectPods(ctx context.Context, name string, selector metav1.L
 }
 
 // joinAt waits until n pods are in the hosting node's set, and measures one more.
-func (s *scene) joinAt(ctx context.Context, l *lab, n int, to joining) (*joinTimes, error) {
+func (s *scene) joinAt(ctx context.Context, l *lab, n int, to joining) (tally, error) {
 	if err := harness.Until(ctx, time.Minute, 200*time.Millisecond,
 		func() error { return s.selected(ctx, s.host, to.set, n) }); err != nil {
 		return nil, err
 	}
 	time.Sleep(2 * time.Second)
-	t := &joinTimes{}
-	var err error
-	if t.podFloor, err = s.floor(ctx, s.podNode, 30); err != nil {
+	podFloor, err := s.floor(ctx, s.podNode, 30)
+	if err != nil {
 		return nil, err
 	}
-	if t.hostFloor, err = s.floor(ctx, s.host, 30); err != nil {
+	hostFloor, err := s.floor(ctx, s.host, 30)
+	if err != nil {
 		return nil, err
 	}
-	for range l.runs {
-		if err := s.joinOnce(ctx, t, n, to); err != nil {
-			return nil, err
-		}
-	}
-	name := to.figure
-	l.report(result{name: name + "/pod-node-written", unit: "ms", runs: t.podWritten, base: t.podFloor})
-	l.report(result{name: name + "/pod-node-has-it", unit: "ms", runs: t.podNode, base: t.podFloor, ratio: 5})
-	l.report(result{name: name + "/host-written", unit: "ms", runs: t.hostWritten, base: t.hostFloor})
-	l.report(result{name: name + "/host-has-it", unit: "ms", runs: t.host, base: t.hostFloor, ratio: 5})
-	l.report(result{name: name + "/first-packet", unit: "ms", runs: t.packet, base: t.hostFloor})
-	return t, nil
+	return l.repeat(experiment{to.figure, []result{
+		{name: "pod-node-written", unit: "ms", base: podFloor},
+		{name: "pod-node-has-it", unit: "ms", base: podFloor, ratio: 5},
+		{name: "host-written", unit: "ms", base: hostFloor},
+		{name: "host-has-it", unit: "ms", base: hostFloor, ratio: 5},
+		{name: "first-packet", unit: "ms", base: hostFloor},
+	}, func(_ int, t tally) error { return s.joinOnce(ctx, t, n, to) }})
 }
 
 // podsOf is a hosting node's set of an EgressIP.
@@ -213,41 +180,27 @@ func podsOf(name string) string { return "egressip/" + name + "/pods.v4" }
 
 // selected is nil when a set of a node has n pods or more.
 func (c *cluster) selected(ctx context.Context, node, set string, n int) error {
-	out, err := c.ExecIn(ctx, node, "bash", "-c", `ovn-nbctl --bare --columns=addresses find Address_Set "$1" | wc -w`,
-		"bash", fmt.Sprintf(`external_ids:"k8s.ovn.org/id"=%q`, set))
-	if err != nil {
-		return err
+	have, err := c.members(ctx, node, set)
+	if err == nil && have < n {
+		err = fmt.Errorf("set %s on %s has %d pods, not %d", set, node, have, n)
 	}
-	var have int
-	if _, err := fmt.Sscan(string(out), &have); err != nil || have < n {
-		return fmt.Errorf("set %s on %s has %d pods, not %d", set, node, have, n)
-	}
-	return nil
+	return err
 }
 
 // joinOnce labels the pod as one more than n, waits for everybody, and takes the label away again.
-func (s *scene) joinOnce(ctx context.Context, t *joinTimes, n int, to joining) error {
+func (s *scene) joinOnce(ctx context.Context, t tally, n int, to joining) error {
 	start := time.Now()
 	if err := s.LabelPod(ctx, namespace, s.pod, to.label, "yes"); err != nil {
 		return err
 	}
 	first, err := s.traffic.From(ctx, to.ip)
+	if err == nil {
+		err = changedZones(ctx, s.zones, s.parts(), start, t)
+	}
 	if err != nil {
 		return err
 	}
-	podWritten, podReady, err := s.zones[s.podNode].Change(ctx, start)
-	if err != nil {
-		return err
-	}
-	hostWritten, hostReady, err := s.zones[s.host].Change(ctx, start)
-	if err != nil {
-		return err
-	}
-	t.podWritten.addTime(podWritten.Sub(start))
-	t.podNode.addTime(podReady.Sub(start))
-	t.hostWritten.addTime(hostWritten.Sub(start))
-	t.host.addTime(hostReady.Sub(start))
-	t.packet.addTime(first.Sub(start))
+	t.addSince(start, map[string]time.Time{"first-packet": first})
 	err = s.leave(ctx, n, to)
 	time.Sleep(300*time.Millisecond + rand.N(200*time.Millisecond))
 	return err
@@ -274,10 +227,11 @@ func (s *scene) leave(ctx context.Context, n int, to joining) error {
 }
 
 // reportJoins tells how much more many pods cost than few.
-func reportJoins(l *lab, name string, few, many *joinTimes) {
-	l.report(result{name: name + "/pod-node-has-it", unit: "ms", runs: many.podNode, base: few.podNode.median(),
-		ratio: 1.3})
-	l.report(result{name: name + "/host-has-it", unit: "ms", runs: many.host, base: few.host.median(), ratio: 1.3})
+func reportJoins(l *lab, name string, few, many tally) {
+	l.reportTally(name, many, []result{
+		{name: "pod-node-has-it", unit: "ms", base: few.of("pod-node-has-it").median(), ratio: 1.3},
+		{name: "host-has-it", unit: "ms", base: few.of("host-has-it").median(), ratio: 1.3},
+	})
 }
 
 // reportCounts tells what the hosting node holds, beside what it held with fewer pods.

@@ -68,23 +68,15 @@ func (u upset) measure(ctx context.Context, l *lab) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.leave(ctx)) }()
-	l.say("leaks/%s: %d runs", u.name, l.runs)
 	pods, err := w.populate(ctx)
 	if err != nil {
 		return err
 	}
-	var leaked sample
-	defer func() { l.reportLeaks(u.name+"/"+w.probe(), leaked) }()
-	for i := range l.runs {
-		if err := u.run(ctx, l, w, pods, i, &leaked); err != nil {
-			return fmt.Errorf("run %d: %w", i, err)
-		}
-	}
-	return nil
+	return l.countLeaks(u.name, w, func(i int, leaked func(float64)) error { return u.run(ctx, l, w, pods, i, leaked) })
 }
 
 // run is one upset, until the traffic of all pods flows again.
-func (u upset) run(ctx context.Context, l *lab, w *watchman, pods []*corev1.Pod, n int, leaked *sample) error {
+func (u upset) run(ctx context.Context, l *lab, w *watchman, pods []*corev1.Pod, n int, leaked func(float64)) error {
 	if err := u.do(ctx, w, n); err != nil {
 		return err
 	}
@@ -96,7 +88,7 @@ func (u upset) run(ctx context.Context, l *lab, w *watchman, pods []*corev1.Pod,
 	for _, n := range wrong {
 		total += n
 	}
-	leaked.add(float64(total))
+	leaked(float64(total))
 	return err
 }
 

@@ -20,26 +20,21 @@ func leaksAtStart(ctx context.Context, l *lab) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.leave(ctx)) }()
-	l.say("leaks/pod-starts: %d pods", l.runs*together)
-	var leaked sample
-	defer func() { l.reportLeaks("pod-starts/"+w.probe(), leaked) }()
-	for i := range l.runs {
-		if err := w.startPods(ctx, l, i, &leaked); err != nil {
-			return fmt.Errorf("run %d: %w", i, err)
-		}
-	}
-	return nil
+	return l.countLeaks("pod-starts", w, func(i int, leaked func(float64)) error {
+		return w.startPods(ctx, l, i, leaked)
+	})
 }
 
-// reportLeaks prints what there is: measurements that failed half-way still tell what they saw.
-func (l *lab) reportLeaks(of string, leaked sample) {
-	if len(leaked) > 0 {
-		l.report(result{name: "leaks/" + of + "/datagrams-with-another-source", runs: leaked, none: true})
-	}
+// countLeaks counts the datagrams that got out with another source.
+func (l *lab) countLeaks(of string, w *watchman, run func(i int, leaked func(float64)) error) error {
+	const figure = "datagrams-with-another-source"
+	_, err := l.repeat(experiment{"leaks/" + of + "/" + w.probe(), []result{{name: figure, none: true}},
+		func(i int, t tally) error { return run(i, func(n float64) { t.add(figure, n) }) }})
+	return err
 }
 
 // startPods is one batch, from no pod to no pod.
-func (w *watchman) startPods(ctx context.Context, l *lab, run int, leaked *sample) error {
+func (w *watchman) startPods(ctx context.Context, l *lab, run int, leaked func(float64)) error {
 	var pods []*corev1.Pod
 	for i := range together {
 		pods = append(pods, w.sender(fmt.Sprintf("start-%d-%d", run, i), w.Nodes()[i%len(w.Nodes())].Name))
@@ -56,7 +51,7 @@ func (w *watchman) startPods(ctx context.Context, l *lab, run int, leaked *sampl
 	}
 	wrong, err := w.wrong(l, fmt.Sprint("leaks/pod-starts run ", run))
 	for _, p := range pods {
-		leaked.add(float64(wrong[p.Name]))
+		leaked(float64(wrong[p.Name]))
 	}
 	return err
 }

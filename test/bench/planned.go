@@ -24,56 +24,42 @@ func plannedMoves(ctx context.Context, l *lab) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.clear(context.WithoutCancel(ctx))) }()
-	l.say("planned-move: %d runs", l.runs)
-	m, err := s.plannedMoves(ctx, l)
-	name := "planned-move/" + s.probe()
-	for _, r := range []result{
-		{name: name + "/failed-connections", runs: m.failed, none: true},
-		{name: name + "/gap-of-an-open-flow", unit: "ms", runs: m.gap, base: m.quiet.median(), max: 100},
-		{name: name + "/gap-with-nothing-going-on", unit: "ms", runs: m.quiet},
-		{name: name + "/until-the-other-node-is-ready", unit: "ms", runs: m.ready},
-		{name: name + "/failed-connections-with-nothing-going-on", runs: m.quietFailed},
-	} {
-		if len(r.runs) > 0 {
-			l.report(r)
-		}
-	}
-	return err
+	return s.plannedMoves(ctx, l)
 }
 
-// moves are what planned moves cost: connections, and milliseconds.
-type moves struct{ failed, quietFailed, gap, quiet, ready sample }
-
-func (s *site) plannedMoves(ctx context.Context, l *lab) (moves, error) {
-	var m moves
+func (s *site) plannedMoves(ctx context.Context, l *lab) error {
 	seen, err := traffic.Receive(s.outside.Name)
 	if err != nil {
-		return m, err
+		return err
 	}
 	defer seen.Close()
 	stream, err := traffic.Stream(ctx, s.Cluster, s.pod, s.outside.IPs[0])
 	if err != nil {
-		return m, err
+		return err
 	}
 	defer stream.Stop()
 	connections, err := traffic.Connect(ctx, s.Cluster, s.pod, s.outside.IPs[0], 0)
 	if err != nil {
-		return m, err
+		return err
 	}
 	defer connections.Stop()
-	for i := range l.runs {
-		story, err := s.plannedMove(ctx, seen, connections, &m)
-		if err != nil {
-			return m, fmt.Errorf("run %d: %w", i, err)
-		}
+	_, err = l.repeat(experiment{"planned-move/" + s.probe(), []result{
+		{name: "failed-connections", none: true},
+		{name: "gap-of-an-open-flow", unit: "ms", over: "gap-with-nothing-going-on", max: 100},
+		{name: "gap-with-nothing-going-on", unit: "ms"},
+		{name: "until-the-other-node-is-ready", unit: "ms"},
+		{name: "failed-connections-with-nothing-going-on"},
+	}, func(_ int, t tally) error {
+		story, err := s.plannedMove(ctx, seen, connections, t)
 		l.say("planned-move: %s", story)
-	}
-	return m, nil
+		return err
+	}})
+	return err
 }
 
 // plannedMove is one, after a time of quiet as long; story is for the log.
 func (s *site) plannedMove(ctx context.Context, seen *traffic.Receiver, connections *traffic.Connections,
-	m *moves) (story string, err error) {
+	t tally) (story string, err error) {
 	if err := errors.Join(s.EgressNodes(ctx, s.Nodes()[0].Name, s.Nodes()[1].Name),
 		connections.Steady(ctx, time.Now(), s.ips...)); err != nil {
 		return "", err
@@ -87,22 +73,22 @@ func (s *site) plannedMove(ctx context.Context, seen *traffic.Receiver, connecti
 	if err != nil {
 		return "", err
 	}
-	m.quiet.addTime(gap)
+	t.addTime("gap-with-nothing-going-on", gap)
 	begin, quiet := time.Now(), begin
 	if err := s.LabelEgress(ctx, where[s.ips[0]], false); err != nil {
 		return "", err
 	}
 	ready := make(chan error, 1)
-	go func() { ready <- s.leaves(ctx, where, begin, m) }()
+	go func() { ready <- s.leaves(ctx, where, begin, t) }()
 	gap, err = seen.LongestGap(ctx, watched)
 	if err := errors.Join(err, <-ready); err != nil {
 		return "", err
 	}
-	m.gap.addTime(gap)
+	t.addTime("gap-of-an-open-flow", gap)
 	time.Sleep(traffic.Patience) // the last attempts have their answer
 	all := connections.Since(quiet)
-	m.quietFailed.add(float64(traffic.Failed(before(all, begin))))
-	m.failed.add(float64(traffic.Failed(connections.Since(begin))))
+	t.add("failed-connections-with-nothing-going-on", float64(traffic.Failed(before(all, begin))))
+	t.add("failed-connections", float64(traffic.Failed(connections.Since(begin))))
 	return fmt.Sprintf("away from %s: longest gap %s, connections that failed started after %v", where[s.ips[0]], gap,
 		failures(connections.Since(begin), begin)), nil
 }
@@ -119,7 +105,7 @@ func failures(all []traffic.Attempt, begin time.Time) []time.Duration {
 }
 
 // leaves waits until the address is held elsewhere than it was.
-func (s *site) leaves(ctx context.Context, was map[netip.Addr]string, begin time.Time, m *moves) error {
+func (s *site) leaves(ctx context.Context, was map[netip.Addr]string, begin time.Time, t tally) error {
 	err := harness.Until(ctx, time.Minute, 5*time.Millisecond, func() error {
 		now, err := s.held(ctx, time.Minute)
 		if err == nil && now[s.ips[0]] == was[s.ips[0]] {
@@ -127,7 +113,7 @@ func (s *site) leaves(ctx context.Context, was map[netip.Addr]string, begin time
 		}
 		return err
 	})
-	m.ready.addTime(time.Since(begin))
+	t.addTime("until-the-other-node-is-ready", time.Since(begin))
 	return err
 }
 

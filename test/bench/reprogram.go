@@ -40,7 +40,10 @@ func reprogram(ctx context.Context, l *lab) error {
 	if err == nil {
 		err = r.measure(ctx, l)
 	}
-	return errors.Join(err, r.close(), l.down(c.Options().Name))
+	for _, z := range r.zones {
+		z.Stop()
+	}
+	return errors.Join(err, l.down(c.Options().Name))
 }
 
 type reprogramming struct {
@@ -48,17 +51,6 @@ type reprogramming struct {
 	target, podNode string // the real node that hosts, and the one whose pods use
 	fakes           []*harness.FakeNode
 	zones           map[string]*harness.Zone
-
-	statuses, atTarget, said, atPods sample // milliseconds
-	moved                            sample // addresses that the target was given
-}
-
-// close ends what runs beside the cluster.
-func (r *reprogramming) close() error {
-	for _, z := range r.zones {
-		z.Stop()
-	}
-	return nil
 }
 
 // fill makes nodes, EgressIPs, and the pods of those that the first node to die hosts.
@@ -71,11 +63,7 @@ func (r *reprogramming) fill(ctx context.Context, l *lab) error {
 		return err
 	}
 	l.say("reprogram: %d EgressIPs", reprogramIPs)
-	var numbers []int
-	for i := range reprogramIPs {
-		numbers = append(numbers, i)
-	}
-	if err := harness.Each(ctx, numbers, r.createNumber); err != nil {
+	if err := harness.Each(ctx, upTo(reprogramIPs), r.createNumber); err != nil {
 		return err
 	}
 	if err := harness.Until(ctx, 2*time.Minute, time.Second, func() error { return r.hold(ctx) }); err != nil {
@@ -106,11 +94,8 @@ func reprogramNode(i int) *harness.FakeNode {
 }
 
 func (r *reprogramming) createNumber(ctx context.Context, i int) error {
-	e := &v1.EgressIP{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("bench-", i)}}
-	e.Spec.EgressIPs = []string{fmt.Sprintf("fc00:f853:ccd:e793::e:%x", i+1)}
-	e.Spec.NamespaceSelector.MatchLabels = map[string]string{"kubernetes.io/metadata.name": namespace}
-	e.Spec.PodSelector.MatchLabels = app(i)
-	return r.CreateEgressIP(ctx, e)
+	ip := netip.MustParseAddr(fmt.Sprintf("fc00:f853:ccd:e793::e:%x", i+1))
+	return r.CreateEgressIP(ctx, egressIP(fmt.Sprint("bench-", i), namespace, app(i), ip))
 }
 
 // fillPods makes a pod on the real node for each EgressIP of the first fake node.
@@ -171,29 +156,18 @@ func (r *reprogramming) measure(ctx context.Context, l *lab) error {
 	if err != nil {
 		return err
 	}
-	l.say("reprogram: %d runs", l.runs)
-	for i := range l.runs {
-		if err = r.run(ctx); err != nil {
-			err = fmt.Errorf("run %d: %w", i, err)
-			break
-		}
-	}
-	for _, res := range []result{
-		{name: "reprogram/statuses-name-others", unit: "ms", runs: r.statuses, value: 1000},
-		{name: "reprogram/target-has-it", unit: "ms", runs: r.atTarget, base: targetFloor, ratio: 10},
-		{name: "reprogram/target-says-so", unit: "ms", runs: r.said, base: targetFloor},
-		{name: "reprogram/addresses-moved-to-target", runs: r.moved},
-		{name: "reprogram/pod-node-has-it", unit: "ms", runs: r.atPods, base: podFloor, ratio: 10},
-	} {
-		if len(res.runs) > 0 {
-			l.report(res)
-		}
-	}
+	_, err = l.repeat(experiment{"reprogram", []result{
+		{name: "statuses-name-others", unit: "ms", value: 1000},
+		{name: "target-has-it", unit: "ms", base: targetFloor, ratio: 10},
+		{name: "target-says-so", unit: "ms", base: targetFloor},
+		{name: "addresses-moved-to-target"},
+		{name: "pod-node-has-it", unit: "ms", base: podFloor, ratio: 10},
+	}, func(_ int, t tally) error { return r.run(ctx, t) }})
 	return err
 }
 
 // run has the first fake node die, and puts all back as it was.
-func (r *reprogramming) run(ctx context.Context) error {
+func (r *reprogramming) run(ctx context.Context, t tally) error {
 	before, err := r.where(ctx)
 	if err != nil {
 		return err
@@ -213,16 +187,16 @@ func (r *reprogramming) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := r.timeStatuses(ctx, f, before, asked); err != nil {
+	if err := r.timeStatuses(ctx, f, before, asked, t); err != nil {
 		return err
 	}
-	if err := r.timeTarget(ctx, f, given); err != nil {
+	if err := r.timeTarget(ctx, f, given, t); err != nil {
 		return err
 	}
 	if err := r.hold(ctx); err != nil {
 		return err
 	}
-	if err := r.timePods(ctx, time.Now()); err != nil {
+	if err := r.timePods(ctx, time.Now(), t); err != nil {
 		return err
 	}
 	return r.putBack(ctx, victim, before)
@@ -251,11 +225,11 @@ func (r *reprogramming) left(ctx context.Context, victim string, before map[stri
 // timeStatuses: from just before the request that makes the node NotReady, until a watch has seen the last status that
 // named it name another.
 func (r *reprogramming) timeStatuses(ctx context.Context, f *follower, before map[string]string,
-	asked time.Time) error {
+	asked time.Time, t tally) error {
 	return harness.Until(ctx, time.Minute, 20*time.Millisecond, func() error {
 		last, err := f.left(before)
 		if err == nil {
-			r.statuses.addTime(last.Sub(asked))
+			t.addSince(asked, map[string]time.Time{"statuses-name-others": last})
 		}
 		return err
 	})
@@ -263,7 +237,7 @@ func (r *reprogramming) timeStatuses(ctx context.Context, f *follower, before ma
 
 // timeTarget: from the last status that gives the target an address of the dead node, until its hypervisor has what it
 // wrote last before it said that it holds all of them; and until it said so.
-func (r *reprogramming) timeTarget(ctx context.Context, f *follower, given []string) error {
+func (r *reprogramming) timeTarget(ctx context.Context, f *follower, given []string, t tally) error {
 	var assigned, held time.Time
 	err := harness.Until(ctx, time.Minute, 20*time.Millisecond, func() (err error) {
 		assigned, held, err = f.times(given)
@@ -273,14 +247,13 @@ func (r *reprogramming) timeTarget(ctx context.Context, f *follower, given []str
 		return err
 	}
 	_, ready, err := r.zones[r.target].Last(ctx, held)
-	r.atTarget.addTime(ready.Sub(assigned))
-	r.said.addTime(held.Sub(assigned))
-	r.moved.add(float64(len(given)))
+	t.addSince(assigned, map[string]time.Time{"target-has-it": ready, "target-says-so": held})
+	t.add("addresses-moved-to-target", float64(len(given)))
 	return err
 }
 
 // timePods: from the last report of the new holders, until the hypervisor of the pods' node has what it wrote then.
-func (r *reprogramming) timePods(ctx context.Context, reported time.Time) error {
+func (r *reprogramming) timePods(ctx context.Context, reported time.Time, t tally) error {
 	if err := harness.SleepUntil(ctx, reported.Add(time.Second)); err != nil {
 		return err
 	}
@@ -288,7 +261,7 @@ func (r *reprogramming) timePods(ctx context.Context, reported time.Time) error 
 	if err == nil && ready.Before(reported) {
 		err = fmt.Errorf("the pods' node wrote nothing after the new holders were ready")
 	}
-	r.atPods.addTime(ready.Sub(reported))
+	t.addSince(reported, map[string]time.Time{"pod-node-has-it": ready})
 	return err
 }
 

@@ -10,7 +10,9 @@ import (
 // result is one line.
 type result struct {
 	name, unit string
-	runs       sample
+	// of is what a tally has its runs by ("": by its name), and over what it has those by whose median is the base.
+	of, over string
+	runs     sample
 	// base is what the ratio is to: the floor, or another figure; 0 where there is none.
 	base float64
 	// value and ratio are goals for the median, p90 and max for the runs that took longest: at most so much; 0 where

@@ -11,13 +11,6 @@ import (
 	"github.com/egret-net/egret/test/traffic"
 )
 
-// serviceToll is what the loss of the host of an EgressService costs: milliseconds from the cut, connections from
-// outside, and datagrams.
-type serviceToll struct {
-	both, in, status, label, datagram sample
-	lost, wrong                       sample
-}
-
 // serviceFailover cuts the power of an EgressService's host and gives it back, again and again, while a pod of another
 // node opens a connection to a host outside every 10 ms, that host one to the Service's address, and pods of all nodes
 // send datagrams.
@@ -31,37 +24,23 @@ func serviceFailover(ctx context.Context, l *lab) (err error) {
 	if err != nil {
 		return err
 	}
-	name := "egress-service/failover/" + in.probe()
-	l.say("%s: %d runs", name, l.runs)
-	out, t := &toll{}, &serviceToll{}
-	defer func() { l.reportServiceToll(name, floor, out, t) }()
-	for i := range l.runs {
+	_, err = l.repeat(experiment{"egress-service/failover/" + in.probe(), []result{
+		{name: "both-directions", unit: "ms", base: floor, max: 1500},
+		{name: "status-names-other", unit: "ms", base: floor},
+		{name: "label-moves", unit: "ms", base: floor},
+		{name: "datagrams-of-all-pods-out", unit: "ms", base: floor},
+		{name: "first-connection-out", of: "first-connection", unit: "ms", base: floor},
+		{name: "first-connection-in", unit: "ms", base: floor},
+		{name: "failed-connections-out", of: "failed-connections"},
+		{name: "failed-connections-in"},
+		{name: "failed-connections-out-at-return", of: "failed-connections-at-return"},
+		{name: "datagrams-with-another-source", none: true},
+	}, func(_ int, t tally) error {
 		e := &serviceEpisode{entrance: in, toll: t, lab: l,
-			out: &episode{outage: outage{addresses: 1}, site: in.site, toll: out, say: l.say}}
-		if err := e.run(ctx); err != nil {
-			return fmt.Errorf("run %d: %w", i, err)
-		}
-	}
-	return nil
-}
-
-func (l *lab) reportServiceToll(name string, floor float64, out *toll, t *serviceToll) {
-	for _, r := range []result{
-		{name: name + "/both-directions", unit: "ms", runs: t.both, base: floor, max: 1500},
-		{name: name + "/status-names-other", unit: "ms", runs: t.status, base: floor},
-		{name: name + "/label-moves", unit: "ms", runs: t.label, base: floor},
-		{name: name + "/datagrams-of-all-pods-out", unit: "ms", runs: t.datagram, base: floor},
-		{name: name + "/first-connection-out", unit: "ms", runs: out.again, base: floor},
-		{name: name + "/first-connection-in", unit: "ms", runs: t.in, base: floor},
-		{name: name + "/failed-connections-out", runs: out.lost},
-		{name: name + "/failed-connections-in", runs: t.lost},
-		{name: name + "/failed-connections-out-at-return", runs: out.lostAtReturn},
-		{name: name + "/datagrams-with-another-source", runs: t.wrong, none: true},
-	} {
-		if len(r.runs) > 0 {
-			l.report(r)
-		}
-	}
+			out: &episode{outage: outage{addresses: 1}, site: in.site, toll: t, say: l.say}}
+		return e.run(ctx)
+	}})
+	return err
 }
 
 // serviceEpisode is one power cut; what pods begin is an episode like that of an EgressIP.
@@ -69,7 +48,7 @@ type serviceEpisode struct {
 	*entrance
 	out     *episode
 	clients *traffic.Connections
-	toll    *serviceToll
+	toll    tally
 	lab     *lab
 }
 
@@ -132,15 +111,11 @@ func (e *serviceEpisode) note(ctx context.Context) error {
 	for _, at := range datagrams {
 		datagram = later(datagram, at)
 	}
-	for _, x := range []struct {
-		to *sample
-		at time.Time
-	}{{&e.toll.in, again}, {&e.toll.status, status}, {&e.toll.label, label}, {&e.toll.datagram, datagram}} {
-		x.to.addTime(x.at.Sub(cut))
-	}
-	e.toll.lost.add(float64(traffic.Failed(all)))
-	out := e.out.toll.again
-	e.toll.both.add(max(out[len(out)-1], e.toll.in[len(e.toll.in)-1]))
+	e.toll.addSince(cut, map[string]time.Time{"first-connection-in": again, "status-names-other": status,
+		"label-moves": label, "datagrams-of-all-pods-out": datagram})
+	e.toll.add("failed-connections-in", float64(traffic.Failed(all)))
+	out, in := e.toll.of("first-connection"), e.toll.of("first-connection-in")
+	e.toll.add("both-directions", max(out[len(out)-1], in[len(in)-1]))
 	e.out.story += fmt.Sprintf("; from outside after %s, %d failed; status after %s, label after %s", again.Sub(cut),
 		traffic.Failed(all), status.Sub(cut), label.Sub(cut))
 	for f, at := range datagrams {
@@ -176,6 +151,6 @@ func (e *serviceEpisode) sources(ctx context.Context) error {
 	for _, n := range wrong {
 		total += n
 	}
-	e.toll.wrong.add(float64(total))
+	e.toll.add("datagrams-with-another-source", float64(total))
 	return err
 }

@@ -30,10 +30,7 @@ func serviceJoins(ctx context.Context, l *lab) (err error) {
 	}
 	defer s.close()
 	defer func() { err = errors.Join(err, s.cleanServed(context.WithoutCancel(ctx))) }()
-	nodes := make([]*harness.FakeNode, 1+serviceSteps[len(serviceSteps)-1]/podsANode)
-	for i := range nodes {
-		nodes[i] = &harness.FakeNode{Name: fmt.Sprint("fake-", i)}
-	}
+	nodes := fakeNodes(1 + serviceSteps[len(serviceSteps)-1]/podsANode)
 	if err := s.EnsureFakeNodes(ctx, nodes); err != nil {
 		return err
 	}

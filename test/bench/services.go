@@ -36,10 +36,7 @@ func manyServices(ctx context.Context, l *lab) error {
 	if err != nil {
 		return err
 	}
-	nodes := make([]*harness.FakeNode, manyNodes)
-	for i := range nodes {
-		nodes[i] = &harness.FakeNode{Name: fmt.Sprint("fake-", i)}
-	}
+	nodes := fakeNodes(manyNodes)
 	if err := c.EnsureFakeNodes(ctx, nodes); err != nil {
 		return err
 	}
@@ -55,7 +52,7 @@ func manyServices(ctx context.Context, l *lab) error {
 	return errors.Join(err, l.down(c.Options().Name))
 }
 
-// manyTimes is the measurement and what it has found, in milliseconds.
+// manyTimes is the measurement.
 type manyTimes struct {
 	*cluster
 	number int    // of Services
@@ -63,21 +60,20 @@ type manyTimes struct {
 	nodes  []*harness.FakeNode
 	args   []string // of the agent
 	agent  *harness.Program
-
-	written, inForce sample // after the agent's start: in the Northbound, in the hypervisor
 }
 
 func (m *manyTimes) measure(ctx context.Context, l *lab) error {
 	if err := m.takeOver(ctx); err != nil {
 		return err
 	}
+	t := tally{}
 	for range min(l.runs, 5) {
-		if err := m.start(ctx); err != nil {
+		if err := m.start(ctx, t); err != nil {
 			return err
 		}
 	}
-	l.report(result{name: "services/in-sync/written", unit: "ms", runs: m.written})
-	l.report(result{name: "services/in-sync/hv-has-it", unit: "ms", runs: m.inForce, max: inSyncMilliseconds})
+	l.reportTally("services/in-sync", t, []result{{name: "written", unit: "ms"},
+		{name: "hv-has-it", unit: "ms", max: inSyncMilliseconds}})
 	if err := m.reportEndpoint(ctx, l); err != nil {
 		return err
 	}
@@ -103,7 +99,7 @@ func (m *manyTimes) takeOver(ctx context.Context) (err error) {
 }
 
 // start stops the agent, removes all load balancers, starts it again, and measures until they are there.
-func (m *manyTimes) start(ctx context.Context) (err error) {
+func (m *manyTimes) start(ctx context.Context, t tally) (err error) {
 	m.agent.Stop()
 	if _, err := m.ExecIn(ctx, m.node, "ovn-nbctl", "--wait=hv", "--", "--all", "destroy",
 		"Load_Balancer"); err != nil {
@@ -130,8 +126,7 @@ func (m *manyTimes) start(ctx context.Context) (err error) {
 	}
 	// the two monitors may tell of one transaction in any order
 	_, inForce, err := z.Last(ctx, written.Add(100*time.Millisecond))
-	m.written.addTime(written.Sub(start))
-	m.inForce.addTime(inForce.Sub(start))
+	t.addSince(start, map[string]time.Time{"written": written, "hv-has-it": inForce})
 	return err
 }
 
@@ -167,23 +162,20 @@ func (m *manyTimes) reportEndpoint(ctx context.Context, l *lab) error {
 		return err
 	}
 	defer z.Stop()
-	var written, inForce sample
-	for i := range l.runs {
+	_, err = l.repeat(experiment{"services/one-endpoint", []result{
+		{name: "written", unit: "ms", base: floor},
+		{name: "hv-has-it", unit: "ms", base: floor, ratio: 5},
+	}, func(i int, t tally) error {
 		time.Sleep(300 * time.Millisecond)
 		start := time.Now()
 		if err := m.moveEndpoint(ctx, i); err != nil {
 			return err
 		}
-		at, ready, err := z.Change(ctx, start)
-		if err != nil {
-			return err
-		}
-		written.addTime(at.Sub(start))
-		inForce.addTime(ready.Sub(start))
-	}
-	l.report(result{name: "services/one-endpoint/written", unit: "ms", runs: written, base: floor})
-	l.report(result{name: "services/one-endpoint/hv-has-it", unit: "ms", runs: inForce, base: floor, ratio: 5})
-	return nil
+		written, ready, err := z.Change(ctx, start)
+		t.addSince(start, map[string]time.Time{"written": written, "hv-has-it": ready})
+		return err
+	}})
+	return err
 }
 
 // moveEndpoint gives the i-th Service's first endpoint another address, one that no other has.

@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/internal/sandbox"
@@ -82,12 +81,7 @@ type siteIP struct {
 }
 
 func (o siteIP) create(ctx context.Context) error {
-	e := &v1.EgressIP{ObjectMeta: metav1.ObjectMeta{Name: siteName}}
-	for _, ip := range o.ips {
-		e.Spec.EgressIPs = append(e.Spec.EgressIPs, ip.String())
-	}
-	e.Spec.NamespaceSelector.MatchLabels = map[string]string{"kubernetes.io/metadata.name": namespace}
-	return o.CreateEgressIP(ctx, e)
+	return o.CreateEgressIP(ctx, egressIP(siteName, namespace, nil, o.ips...))
 }
 
 func (o siteIP) remove(ctx context.Context) error { return o.DeleteEgressIP(ctx, siteName) }

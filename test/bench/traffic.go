@@ -59,11 +59,7 @@ func (b *byNetwork) fill(ctx context.Context, egressIPs int) (err error) {
 	if err := b.fillPods(ctx, egressIPs); err != nil {
 		return err
 	}
-	numbers := make([]int, egressIPs)
-	for i := range numbers {
-		numbers[i] = i
-	}
-	if err := harness.Each(ctx, numbers, b.createNumber); err != nil {
+	if err := harness.Each(ctx, upTo(egressIPs), b.createNumber); err != nil {
 		return err
 	}
 	for _, node := range b.nodes() {
@@ -76,10 +72,7 @@ func (b *byNetwork) fill(ctx context.Context, egressIPs int) (err error) {
 
 // fillPods makes the pods of so many EgressIPs, some on the real node, the others on nodes that exist in the API only.
 func (b *byNetwork) fillPods(ctx context.Context, egressIPs int) error {
-	fakes := make([]*harness.FakeNode, trafficNodes)
-	for i := range fakes {
-		fakes[i] = &harness.FakeNode{Name: fmt.Sprint("fake-", i)}
-	}
+	fakes := fakeNodes(trafficNodes)
 	if err := b.EnsureFakeNodes(ctx, fakes); err != nil {
 		return err
 	}
@@ -100,10 +93,7 @@ func (b *byNetwork) fillPods(ctx context.Context, egressIPs int) error {
 
 // createNumber makes the i-th EgressIP.
 func (b *byNetwork) createNumber(ctx context.Context, i int) error {
-	e := &v1.EgressIP{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("bench-", i)}}
-	e.Spec.EgressIPs = []string{netip.AddrFrom4([4]byte{172, 18, 0, byte(110 + i)}).String()}
-	e.Spec.NamespaceSelector.MatchLabels = map[string]string{"kubernetes.io/metadata.name": namespace}
-	e.Spec.PodSelector.MatchLabels = app(i)
+	e := egressIP(fmt.Sprint("bench-", i), namespace, app(i), netip.AddrFrom4([4]byte{172, 18, 0, byte(110 + i)}))
 	e.Spec.TrafficSelector = &metav1.LabelSelector{MatchLabels: trafficLabel}
 	return b.CreateEgressIP(ctx, e)
 }

@@ -23,8 +23,7 @@ const (
 // have it in force.
 func trafficChange(ctx context.Context, l *lab) error {
 	return l.withTraffic(ctx, trafficIPs, func(ctx context.Context, b *byNetwork) error {
-		t := &changeTimes{byNetwork: b, sets: map[string]*setWatch{},
-			ready: map[string]*sample{b.host: {}, b.podNode: {}}}
+		t := &changeTimes{byNetwork: b, sets: map[string]*setWatch{}}
 		err := t.measure(ctx, l)
 		for _, s := range t.sets {
 			s.Stop()
@@ -33,12 +32,10 @@ func trafficChange(ctx context.Context, l *lab) error {
 	})
 }
 
-// changeTimes is the measurement and what it has found, in milliseconds.
+// changeTimes is the measurement.
 type changeTimes struct {
 	*byNetwork
-	sets         map[string]*setWatch
-	ready        map[string]*sample // by node
-	written, all sample             // by the last node
+	sets map[string]*setWatch
 }
 
 func (t *changeTimes) measure(ctx context.Context, l *lab) error {
@@ -60,17 +57,18 @@ func (t *changeTimes) measure(ctx context.Context, l *lab) error {
 	if err := t.settle(ctx); err != nil {
 		return err
 	}
-	for i := range l.runs {
-		if err := t.run(ctx, i); err != nil {
-			return fmt.Errorf("run %d: %w", i, err)
-		}
-	}
-	t.report(l)
-	return nil
+	floor := t.higherFloor()
+	_, err := l.repeat(experiment{"traffic/change", []result{
+		{name: "all-written", unit: "ms", base: floor},
+		{name: "host-has-it", unit: "ms", base: t.floors[t.host]},
+		{name: "pod-node-has-it", unit: "ms", base: t.floors[t.podNode]},
+		{name: "all-have-it", unit: "ms", base: floor, ratio: 10},
+	}, func(i int, to tally) error { return t.run(ctx, i, to) }})
+	return err
 }
 
 // run has another network take the place of one.
-func (t *changeTimes) run(ctx context.Context, i int) error {
+func (t *changeTimes) run(ctx context.Context, i int, to tally) error {
 	now := string(network(passing, i))
 	patch := fmt.Sprintf(`[{"op":"replace","path":"/spec/destinationNetworks/0","value":%q}]`, now)
 	start := time.Now()
@@ -87,11 +85,10 @@ func (t *changeTimes) run(ctx context.Context, i int) error {
 		if err != nil {
 			return err
 		}
-		t.ready[node].addTime(r.Sub(start))
+		to.addSince(start, map[string]time.Time{t.role(node) + "-has-it": r})
 		written, ready = later(written, w), later(ready, r)
 	}
-	t.written.addTime(written.Sub(start))
-	t.all.addTime(ready.Sub(start))
+	to.addSince(start, map[string]time.Time{"all-written": written, "all-have-it": ready})
 	return harness.SleepUntil(ctx, time.Now().Add(time.Second))
 }
 
@@ -109,15 +106,6 @@ func (t *changeTimes) readyAfter(ctx context.Context, node string, start, writte
 		}
 		return err
 	})
-}
-
-func (t *changeTimes) report(l *lab) {
-	floor := t.higherFloor()
-	l.report(result{name: "traffic/change/all-written", unit: "ms", runs: t.written, base: floor})
-	l.report(result{name: "traffic/change/host-has-it", unit: "ms", runs: *t.ready[t.host], base: t.floors[t.host]})
-	l.report(result{name: "traffic/change/pod-node-has-it", unit: "ms", runs: *t.ready[t.podNode],
-		base: t.floors[t.podNode]})
-	l.report(result{name: "traffic/change/all-have-it", unit: "ms", runs: t.all, base: floor, ratio: 10})
 }
 
 // setWatch notes when address sets of a node's Northbound changed, and to what.

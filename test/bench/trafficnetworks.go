@@ -100,51 +100,41 @@ func (b *byNetwork) load(ctx context.Context, l *lab) error {
 // hasNetworks fails where the first transaction after the request was not the one that wrote the networks. One of so
 // many is written as two halves.
 func (b *byNetwork) hasNetworks(ctx context.Context, node string) error {
-	out, err := b.ExecIn(ctx, node, "bash", "-c", `ovn-nbctl --bare --columns=addresses find Address_Set "$1" | wc -w`,
-		"bash", `external_ids:"k8s.ovn.org/id"="egressip/bench-0/destinations.v4"`)
-	if err != nil {
-		return err
+	have, err := b.members(ctx, node, "egressip/bench-0/destinations.v4")
+	if err == nil && have != manyNetworks+1 {
+		err = fmt.Errorf("node %s has %d members, not %d", node, have, manyNetworks+1)
 	}
-	if have := strings.TrimSpace(string(out)); have != fmt.Sprint(manyNetworks+1) {
-		return fmt.Errorf("node %s has %s members, not %d", node, have, manyNetworks+1)
-	}
-	return nil
+	return err
 }
-
-// moreTimes is how long one more network takes, in milliseconds.
-type moreTimes struct{ answered, written, all sample }
 
 // oneMore measures a network that comes, again and again, in one of the EgressIPTraffics.
 func (b *byNetwork) oneMore(ctx context.Context, l *lab, object string) error {
-	t := &moreTimes{}
-	for i := range l.runs {
+	floor := b.higherFloor()
+	_, err := l.repeat(experiment{"traffic/networks/one-more-in-" + strings.TrimPrefix(object, "bench-"), []result{
+		{name: "answered", unit: "ms", base: floor},
+		{name: "all-written", unit: "ms", base: floor},
+		{name: "all-have-it", unit: "ms", base: floor, ratio: 5},
+	}, func(i int, t tally) error {
 		if err := b.addNetwork(ctx, object, i, t); err != nil {
-			return fmt.Errorf("run %d: %w", i, err)
+			return err
 		}
 		// the first is the one that was added
 		if err := b.PatchTraffic(ctx, object, `[{"op":"remove","path":"/spec/destinationNetworks/0"}]`); err != nil {
 			return err
 		}
-		if err := harness.SleepUntil(ctx, time.Now().Add(2*time.Second)); err != nil {
-			return err
-		}
-	}
-	name := "traffic/networks/one-more-in-" + strings.TrimPrefix(object, "bench-")
-	floor := b.higherFloor()
-	l.report(result{name: name + "/answered", unit: "ms", runs: t.answered, base: floor})
-	l.report(result{name: name + "/all-written", unit: "ms", runs: t.written, base: floor})
-	l.report(result{name: name + "/all-have-it", unit: "ms", runs: t.all, base: floor, ratio: 5})
-	return nil
+		return harness.SleepUntil(ctx, time.Now().Add(2*time.Second))
+	}})
+	return err
 }
 
 // addNetwork is one run: when the API server has answered, and when the last node has it.
-func (b *byNetwork) addNetwork(ctx context.Context, object string, i int, t *moreTimes) error {
+func (b *byNetwork) addNetwork(ctx context.Context, object string, i int, t tally) error {
 	patch := fmt.Sprintf(`[{"op":"add","path":"/spec/destinationNetworks/0","value":%q}]`, network(passing, i))
 	start := time.Now()
 	if err := b.PatchTraffic(ctx, object, patch); err != nil {
 		return err
 	}
-	t.answered.addTime(time.Since(start))
+	answered := time.Now()
 	var written, ready time.Time
 	for _, node := range b.nodes() {
 		w, r, err := b.zones[node].Change(ctx, start)
@@ -153,7 +143,6 @@ func (b *byNetwork) addNetwork(ctx context.Context, object string, i int, t *mor
 		}
 		written, ready = later(written, w), later(ready, r)
 	}
-	t.written.addTime(written.Sub(start))
-	t.all.addTime(ready.Sub(start))
+	t.addSince(start, map[string]time.Time{"answered": answered, "all-written": written, "all-have-it": ready})
 	return nil
 }
