@@ -9,6 +9,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/egret-net/egret/internal/heal"
+	"github.com/egret-net/egret/internal/plane"
 )
 
 // writeTimeout bounds one request to the API server.
@@ -59,10 +60,7 @@ func (m *mailbox[T]) putValue(v T) {
 	m.mu.Lock()
 	m.latest = &v
 	m.mu.Unlock()
-	select {
-	case m.wake <- struct{}{}:
-	default:
-	}
+	plane.SignalOnce(m.wake)
 }
 
 func (m *mailbox[T]) deliverUntilDone(ctx context.Context) {

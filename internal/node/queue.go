@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -155,10 +156,7 @@ func (l *Loop) Again() { l.wakeUp() }
 func (l *Loop) Confirmed() { l.wakeUp() }
 
 func (l *Loop) wakeUp() {
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
+	plane.SignalOnce(l.wake)
 }
 
 // round is what one round has to do.

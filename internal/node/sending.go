@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane"
 )
 
 // sending is what the holder's machine wants sent to links: one goroutine sends it in order, and the loop does not wait
@@ -26,10 +27,7 @@ func (s *sending) queueSends(announce []netip.Addr, probe []plan.Announcement) {
 	s.mu.Lock()
 	s.announce, s.probe = appendMissing(s.announce, announce), appendMissing(s.probe, probe)
 	s.mu.Unlock()
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
+	plane.SignalOnce(s.wake)
 }
 
 func appendMissing[T comparable](queue, more []T) []T {

@@ -297,3 +297,11 @@ func madeOf(err error, such func(error) bool) bool {
 	}
 	return false
 }
+
+// SignalOnce leaves one signal, however many there have been since the last was taken.
+func SignalOnce(to chan<- struct{}) {
+	select {
+	case to <- struct{}{}:
+	default:
+	}
+}

@@ -104,10 +104,7 @@ func (p *Plane) Grow(_ context.Context, want *plan.State) error {
 
 // wakeRepeater has repeat look when the next announcement is due.
 func (p *Plane) wakeRepeater() {
-	select {
-	case p.wake <- struct{}{}:
-	default:
-	}
+	plane.SignalOnce(p.wake)
 }
 
 // Shrink stops repeating what want does not have.

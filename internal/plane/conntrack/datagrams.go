@@ -38,7 +38,7 @@ func NewDatagrams(target Target, log *slog.Logger) *Datagrams {
 		p.mu.Lock()
 		p.due = true
 		p.mu.Unlock()
-		signalOnce(p.again)
+		plane.SignalOnce(p.again)
 	}
 	return p
 }

@@ -92,14 +92,6 @@ func New(
 // Again is signalled when connections are to be looked at though nothing has changed: Shrink does, when it is called.
 func (p *Plane) Again() <-chan struct{} { return p.again }
 
-// signalOnce leaves one signal, however many there have been since the last was taken.
-func signalOnce(c chan<- struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
-
 func (p *Plane) Name() string { return "conntrack" }
 
 // Grow does nothing: a connection is ended only when the rules for its successor are in place.
@@ -315,7 +307,7 @@ func (p *Plane) readAside(sources []plan.Source) {
 		}
 		p.mu.Unlock()
 	}
-	signalOnce(p.again)
+	plane.SignalOnce(p.again)
 }
 
 // flushEntries ends connections by portions.

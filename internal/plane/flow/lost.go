@@ -3,6 +3,8 @@ package flow
 import (
 	"context"
 	"time"
+
+	"github.com/egret-net/egret/internal/plane"
 )
 
 // countEvery is how often Watch counts. A switch tells of deletions only to those who hear of each flow that is learnt
@@ -21,19 +23,12 @@ func (p *Plane) Watch(ctx context.Context) <-chan struct{} {
 			case <-ctx.Done():
 			case <-look.C:
 				if p.hasLostFlows(ctx) {
-					signalOnce(lost)
+					plane.SignalOnce(lost)
 				}
 			}
 		}
 	}()
 	return lost
-}
-
-func signalOnce(c chan<- struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
 }
 
 // given is how many flows a bridge was given, in its newest generation. Those that end by themselves do not count: one

@@ -12,6 +12,8 @@ import (
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 	"sigs.k8s.io/knftables"
+
+	"github.com/egret-net/egret/internal/plane"
 )
 
 // changes finds out that somebody else changed our tables, as `nft flush ruleset` does. The kernel's messages about a
@@ -145,22 +147,15 @@ func (c *changes) endTransaction() {
 		c.signalForeign()
 	}
 	if c.beside {
-		signalOnce(c.others)
+		plane.SignalOnce(c.others)
 	}
 	c.touched, c.beside = false, false
 }
 
 func (c *changes) signalForeign() {
 	c.foreign = true
-	signalOnce(c.told)
-	signalOnce(c.others)
-}
-
-func signalOnce(to chan struct{}) {
-	select {
-	case to <- struct{}{}:
-	default:
-	}
+	plane.SignalOnce(c.told)
+	plane.SignalOnce(c.others)
 }
 
 // watched is a table of which we know which changes are ours.

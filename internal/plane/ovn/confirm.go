@@ -3,6 +3,8 @@ package ovn
 import (
 	"sync"
 	"time"
+
+	"github.com/egret-net/egret/internal/plane"
 )
 
 // confirm follows hv_cfg: the number of the last transaction that every hypervisor of the zone has carried out.
@@ -38,7 +40,7 @@ func (c *confirm) seeNumber(hvCfg int64) {
 	c.have = hvCfg
 	if c.awaited && c.have >= c.want {
 		c.awaited = false
-		signalOnce(c.reached)
+		plane.SignalOnce(c.reached)
 	}
 }
 
@@ -61,12 +63,4 @@ func (c *confirm) sinceLast() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return time.Since(c.at)
-}
-
-// signalOnce wakes whoever listens, now or later; signals that nobody has taken yet are one.
-func signalOnce(ch chan struct{}) {
-	select {
-	case ch <- struct{}{}:
-	default:
-	}
 }

@@ -76,7 +76,7 @@ func (f *Fake) Delete(id plan.RowID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.removeRow(id)
-	signalOnce(f.changed)
+	plane.SignalOnce(f.changed)
 }
 
 // Forget does nothing: the fake always reads.
@@ -100,7 +100,7 @@ func (f *Fake) SetConfirmed(ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if ok && f.unconfirmed {
-		signalOnce(f.reached)
+		plane.SignalOnce(f.reached)
 	}
 	f.unconfirmed = !ok
 }

@@ -229,4 +229,4 @@ func (p *Plane) currentSession(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
-func (p *Plane) onChange() { signalOnce(p.changed) }
+func (p *Plane) onChange() { plane.SignalOnce(p.changed) }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/ovn-kubernetes/libovsdb/cache"
 	"github.com/ovn-kubernetes/libovsdb/model"
+
+	"github.com/egret-net/egret/internal/plane"
 )
 
 // watchEvents wakes those who wait on every event, and tells Changed of those that matter.
@@ -14,23 +16,16 @@ func (d *DB) watchEvents() cache.EventHandler {
 	row := func(_ string, row model.Model) {
 		d.signalChange(true)
 		if i, is := row.(*iface); is && i.ExternalIDs[nodeKey] != "" {
-			wakeUp(d.tunnels)
+			plane.SignalOnce(d.tunnels)
 		}
 	}
 	return &cache.EventHandlerFuncs{AddFunc: row, DeleteFunc: row,
 		UpdateFunc: func(_ string, old, now model.Model) {
 			d.signalChange(mattersToPlanes(old, now))
 			if i, is := now.(*iface); is && !maps.Equal(i.BFDStatus, old.(*iface).BFDStatus) {
-				wakeUp(d.tunnels)
+				plane.SignalOnce(d.tunnels)
 			}
 		}}
-}
-
-func wakeUp(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
 }
 
 // mattersToPlanes is false for what concerns no plane: the state of BFD sessions, and counters that follow our own

@@ -13,6 +13,8 @@ import (
 	"github.com/ovn-kubernetes/libovsdb/client"
 	"github.com/ovn-kubernetes/libovsdb/model"
 	"github.com/ovn-kubernetes/libovsdb/ovsdb"
+
+	"github.com/egret-net/egret/internal/plane"
 )
 
 const (
@@ -94,7 +96,7 @@ func (d *DB) signalChange(matters bool) {
 	if !matters {
 		return
 	}
-	wakeUp(d.changed)
+	plane.SignalOnce(d.changed)
 }
 
 func (d *DB) nextChange() <-chan struct{} {

@@ -90,10 +90,7 @@ func (f *Fake) Shrink(ctx context.Context, want *plan.State) error {
 // noteWrite notes a change; the lock is held.
 func (f *Fake) noteWrite() {
 	f.writes++
-	select {
-	case f.changed <- struct{}{}:
-	default:
-	}
+	plane.SignalOnce(f.changed)
 }
 
 // Changed gets a value when something changed since the last one was taken.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/egret-net/egret/internal/plane"
 	"github.com/egret-net/egret/internal/plane/ovs/unixctl"
 )
 
@@ -34,10 +35,7 @@ func VSwitchdRestarts(ctx context.Context, runDir string, log *slog.Logger) <-ch
 				return
 			}
 			log.Info("ovs-vswitchd is back")
-			select {
-			case restarts <- struct{}{}:
-			default:
-			}
+			plane.SignalOnce(restarts)
 		}
 	}()
 	return restarts

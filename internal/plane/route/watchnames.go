@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/fsnotify/fsnotify"
+
+	"github.com/egret-net/egret/internal/plane"
 )
 
 // WatchNames signals whenever a file that TableNames reads below a host's root may have changed. Signals that nobody
@@ -36,10 +38,7 @@ func WatchNames(ctx context.Context, root string) (<-chan struct{}, error) {
 				}
 				addFolders(w, root)
 			}
-			select {
-			case changed <- struct{}{}:
-			default:
-			}
+			plane.SignalOnce(changed)
 		}
 	}()
 	return changed, nil

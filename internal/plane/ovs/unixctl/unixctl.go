@@ -162,13 +162,3 @@ func (c *Conn) WaitClosed(ctx context.Context) error {
 		}
 	}
 }
-
-// Call dials daemon, runs one command and closes.
-func Call(ctx context.Context, runDir, daemon, command string, args ...string) (string, error) {
-	c, err := Dial(ctx, runDir, daemon)
-	if err != nil {
-		return "", err
-	}
-	defer c.Close()
-	return c.Call(ctx, command, args...)
-}
