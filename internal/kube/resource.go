@@ -77,6 +77,8 @@ type Kind interface {
 	isObject(obj any) bool
 	decidesClaims() bool
 	isRestless() bool
+	// SelectsFields reports whether the watch of the kind brings an object with such fields.
+	SelectsFields(fields.Set) bool
 	// Writing is how its objects are written.
 	Writing() Written
 	// convertAndRemove says how an object comes into the world, and how it goes.
@@ -100,6 +102,11 @@ func (r Resource[O, T]) labelSelector() string { return r.Selector }
 
 func (r Resource[O, T]) fieldSelectors() (all, served fields.Selector) {
 	return cmp.Or(r.Fields, fields.Everything()), cmp.Or(r.Served, fields.Everything())
+}
+
+// SelectsFields reports whether the watch of the kind brings an object with such fields.
+func (r Resource[O, T]) SelectsFields(of fields.Set) bool {
+	return fields.AndSelectors(r.fieldSelectors()).Matches(of)
 }
 
 func (r Resource[O, T]) decidesClaims() bool { return r.Claims }

@@ -136,7 +136,15 @@ func (s *Source) Run(ctx context.Context) {
 }
 
 // Store returns what the reflector of a kind fills. A caller that does not Run the source fills it itself.
-func (s *Source) Store(k Kind) cache.TransformingStore { return s.tableFor(k.pluralName(), "") }
+func (s *Source) Store(k Kind) cache.TransformingStore {
+	all, _ := k.fieldSelectors()
+	for i, x := range s.kinds {
+		if selects, _ := x.fieldSelectors(); x.pluralName() == k.pluralName() && selects.String() == all.String() {
+			return s.tables[i]
+		}
+	}
+	return nil
+}
 
 func (s *Source) sendChange(c Change) {
 	select {

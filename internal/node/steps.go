@@ -83,7 +83,7 @@ type outgoing struct {
 func NewSteps(o Surroundings) *Steps {
 	a := newAgent(o.Node, o.Config, slog.New(slog.DiscardHandler))
 	s := &Steps{a: a, o: o}
-	a.source = kube.NewSource(nil, a.log, kube.Followed()...)
+	a.source = kube.NewSource(nil, a.log, kube.FollowedBy(o.Node)...)
 	a.api = &API{Node: o.Node, BootID: o.BootID, Version: "simulated", Observe: a.source.Observe,
 		Outdated: a.source.Outdated}
 	a.reports = newMailbox("report", Report.Equal, s.writeReport, a.reportOverwritten, a.log)

@@ -13,10 +13,12 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	egretv1 "github.com/egret-net/egret/api/egret/v1"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/probe"
 )
@@ -70,7 +72,8 @@ func get[T object](a *api, plural, key string) (none T) {
 
 // put stores an object, which is the API server's from then on, and returns a copy.
 func (a *api) put(plural string, o object) object {
-	if old := a.objects[plural][keyOf(o)]; old == nil {
+	old := a.objects[plural][keyOf(o)]
+	if old == nil {
 		a.made++
 		o.SetUID(types.UID(fmt.Sprintf("uid-%d", a.made)))
 		o.SetCreationTimestamp(metav1.NewTime(a.s.now))
@@ -79,7 +82,7 @@ func (a *api) put(plural string, o object) object {
 	a.version++
 	o.SetResourceVersion(strconv.Itoa(a.version))
 	a.objects[plural][keyOf(o)] = o
-	a.tell(plural, o, false)
+	a.tell(plural, old, o, false)
 	return o.DeepCopyObject().(object)
 }
 
@@ -92,21 +95,41 @@ func (a *api) delete(plural, key string) {
 	a.version++
 	gone := o.DeepCopyObject().(object)
 	gone.SetResourceVersion(strconv.Itoa(a.version))
-	a.tell(plural, gone, true)
+	a.tell(plural, o, gone, true)
 }
 
-func (a *api) tell(plural string, o object, gone bool) {
+// tell brings a change to all who watch. An object that leaves a field selector is gone for its watch.
+func (a *api) tell(plural string, old, o object, gone bool) {
 	a.s.verdict.see(plural, o, gone)
 	for _, c := range a.clients {
-		c.told(news{plural: plural, object: o, gone: gone})
+		for _, k := range c.kinds {
+			if k.Writing().Plural != plural {
+				continue
+			}
+			was, is := old != nil && selectsObject(k, old), !gone && selectsObject(k, o)
+			if was || is {
+				c.told(news{kind: k, object: o, gone: !is})
+			}
+		}
 	}
 }
 
-// list are copies of all objects of a kind, by key.
-func (a *api) list(plural string) []any {
+func selectsObject(k kube.Kind, o object) bool {
+	of := fields.Set{"metadata.name": o.GetName()}
+	if e, is := o.(*egretv1.EgressNode); is {
+		of["status.formatVersion"] = strconv.Itoa(int(e.Status.FormatVersion))
+	}
+	return k.SelectsFields(of)
+}
+
+// list are copies of all objects that a kind selects, by key.
+func (a *api) list(k kube.Kind) []any {
 	var out []any
-	for _, key := range slices.Sorted(maps.Keys(a.objects[plural])) {
-		out = append(out, a.objects[plural][key].DeepCopyObject())
+	all := a.objects[k.Writing().Plural]
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		if selectsObject(k, all[key]) {
+			out = append(out, all[key].DeepCopyObject())
+		}
 	}
 	return out
 }
@@ -180,7 +203,7 @@ func merge(all, change map[string]any) map[string]any {
 // news is what a watch brings: an object, its end, or a bookmark, which has no object and says that all has been
 // brought up to a version.
 type news struct {
-	plural  string
+	kind    kube.Kind
 	object  object
 	gone    bool
 	version string
@@ -191,8 +214,8 @@ const bookmarks = time.Minute
 
 func (a *api) sendBookmarks() {
 	for _, c := range a.clients {
-		for _, plural := range slices.Sorted(maps.Keys(a.kinds)) {
-			c.told(news{plural: plural, version: strconv.Itoa(a.version)})
+		for _, k := range c.kinds {
+			c.told(news{kind: k, version: strconv.Itoa(a.version)})
 		}
 	}
 }
@@ -203,14 +226,15 @@ type client struct {
 	name    string
 	process *process
 	source  *kube.Source
-	reached map[string]time.Time // when the last of a kind arrives
+	kinds   []kube.Kind
+	reached map[string]time.Time // when the last of a watch arrives
 	waiting []news               // that came while the process was cut off
 	cutAt   time.Time
 }
 
 // follow begins with the lists of all kinds.
-func (a *api) follow(name string, p *process, source *kube.Source) *client {
-	c := &client{s: a.s, name: name, process: p, source: source, reached: map[string]time.Time{}}
+func (a *api) follow(name string, p *process, source *kube.Source, kinds []kube.Kind) *client {
+	c := &client{s: a.s, name: name, process: p, source: source, kinds: kinds, reached: map[string]time.Time{}}
 	a.clients = append(a.clients, c)
 	c.listAll()
 	return c
@@ -223,26 +247,30 @@ func (c *client) end() {
 }
 
 func (c *client) listAll() {
-	for _, plural := range slices.Sorted(maps.Keys(c.s.api.kinds)) {
-		c.s.at(c.arrival(plural), func() { c.list(plural) })
+	for _, k := range c.kinds {
+		c.s.at(c.arrival(k), func() { c.list(k) })
 	}
 }
 
 // list takes the whole list, as it is by then.
-func (c *client) list(plural string) {
+func (c *client) list(k kube.Kind) {
 	if c.source == nil {
 		return
 	}
 	if c.process.cut {
-		c.s.after(time.Second, func() { c.list(plural) })
+		c.s.after(time.Second, func() { c.list(k) })
 		return
 	}
-	must(c.source.Store(c.s.api.kinds[plural]).Replace(c.s.api.list(plural), strconv.Itoa(c.s.api.version)))
+	must(c.source.Store(k).Replace(c.s.api.list(k), strconv.Itoa(c.s.api.version)))
 	c.process.wake()
 }
 
 // arrival is when what is sent now arrives: a watch keeps the order.
-func (c *client) arrival(plural string) time.Time {
+func (c *client) arrival(k kube.Kind) time.Time {
+	plural := k.Writing().Plural
+	if !k.SelectsFields(fields.Set{"metadata.name": "", "status.formatVersion": ""}) {
+		plural += " (own)"
+	}
 	at := c.s.now.Add(c.s.within(c.s.pace.Watch, c.name+" watches "+plural))
 	if at.Before(c.reached[plural]) {
 		at = c.reached[plural]
@@ -252,7 +280,7 @@ func (c *client) arrival(plural string) time.Time {
 }
 
 func (c *client) told(n news) {
-	c.s.at(c.arrival(n.plural), func() { c.receive(n) })
+	c.s.at(c.arrival(n.kind), func() { c.receive(n) })
 }
 
 func (c *client) receive(n news) {
@@ -263,7 +291,7 @@ func (c *client) receive(n news) {
 		c.waiting = append(c.waiting, n)
 		return
 	}
-	store := c.source.Store(c.s.api.kinds[n.plural])
+	store := c.source.Store(n.kind)
 	bookmarked, follows := store.(interface{ UpdateResourceVersion(string) })
 	switch {
 	case n.object == nil && follows:

@@ -4,11 +4,9 @@ import (
 	"context"
 	"time"
 
-	"github.com/egret-net/egret/internal/compile/compiletest"
 	"github.com/egret-net/egret/internal/controller"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/probe"
-	"github.com/egret-net/egret/internal/world"
 )
 
 // As in internal/controller's election.
@@ -21,7 +19,7 @@ const (
 // controllerOn is the controller on one node.
 type controllerOn struct {
 	s       *Sim
-	node    string
+	node    string // its machine
 	steps   *controller.Steps
 	process *process
 	client  *client
@@ -43,15 +41,15 @@ func (s *Sim) addController(node string) {
 }
 
 func (c *controllerOn) start() {
-	c.process = &process{s: c.s, on: c.s.machines[c.node], alive: true}
+	name := c.s.machine(c.node).name
+	c.process = &process{s: c.s, on: c.s.machine(c.node), alive: true}
 	source := kube.NewSource(nil, quiet, kube.Followed()...)
-	config := compiletest.Config(world.SharedGateway)
-	c.prober = &prober{c: c, start: c.s.now, judge: probe.Judge{Total: config.ReachabilityTimeout,
-		Grace: probe.DefaultGrace, Self: c.node}}
-	c.steps = controller.NewSteps(controller.Surroundings{Config: config, Source: source, Writer: writer{c, c.process},
-		Self: c.node, Prober: c.prober, Now: c.process.now, Later: c.later})
+	c.prober = &prober{c: c, start: c.s.now, judge: probe.Judge{Total: c.s.config.ReachabilityTimeout,
+		Grace: probe.DefaultGrace, Self: name}}
+	c.steps = controller.NewSteps(controller.Surroundings{Config: c.s.config, Source: source,
+		Writer: writer{c, c.process}, Self: name, Prober: c.prober, Now: c.process.now, Later: c.later})
 	c.process.step, c.leads, c.led, c.judge = c.steps.Step, false, "", probe.LeaseJudge{}
-	c.client = c.s.api.follow("controller on "+c.node, c.process, source)
+	c.client = c.s.api.follow("controller on "+c.node, c.process, source, kube.Followed())
 }
 
 // kill kills the controller, and starts it again later.
@@ -62,7 +60,7 @@ func (c *controllerOn) kill(d time.Duration) {
 	c.s.after(d, func() {
 		if c.downs--; c.downs == 0 {
 			c.start()
-			c.s.machines[c.node].reach()
+			c.s.machine(c.node).reach()
 		}
 	})
 }

@@ -63,7 +63,7 @@ func (m *machine) cutOff(d time.Duration) {
 func (m *machine) reach() {
 	clients := []*client{m.client}
 	for _, c := range m.s.controllers {
-		if c.node == m.name {
+		if c.node == m.hardware {
 			clients = append(clients, c.client)
 		}
 	}
@@ -88,7 +88,7 @@ func (m *machine) isolate(d time.Duration) {
 }
 
 // answers says whether a node answers others.
-func (m *machine) answers() bool { return m.isolated == 0 && !m.off }
+func (m *machine) answers() bool { return m != nil && m.isolated == 0 && !m.off }
 
 // tellTunnels has all agents see which tunnels are up. BFD takes a while to notice.
 func (s *Sim) tellTunnels() {
@@ -108,17 +108,7 @@ func (m *machine) reboot(d time.Duration) {
 		return
 	}
 	m.disturbs(d)
-	m.stopAgent()
-	m.off, m.have = true, plan.New()
-	m.target = &target{s: m.s, m: m, north: plan.New()}
-	m.s.verdict.changed(m)
-	for _, p := range m.s.sending() {
-		if p.on == m {
-			p.sends = false
-		}
-	}
-	m.s.tellTunnels()
-	m.reach()
+	m.powerOff()
 	m.s.after(d, func() {
 		m.off = false
 		m.reach()
@@ -133,6 +123,57 @@ func (m *machine) reboot(d time.Duration) {
 	})
 	m.s.after(40*time.Second, func() { m.tellReady(!m.off) })
 	m.s.after(max(d, 40*time.Second)+5*time.Second, func() { m.tellReady(!m.off) })
+}
+
+func (m *machine) powerOff() {
+	m.stopAgent()
+	m.off, m.have = true, plan.New()
+	m.target = &target{s: m.s, m: m, north: plan.New()}
+	m.s.verdict.changed(m)
+	for _, p := range m.s.sending() {
+		if p.on == m {
+			p.sends = false
+		}
+	}
+	m.s.tellTunnels()
+	m.reach()
+}
+
+// orphaned is how long Kubernetes leaves the pods of a Node that is gone.
+const orphaned = 40 * time.Second
+
+// rename powers the machine off and deletes its Node, so that Kubernetes deletes its report, and later its pods. The
+// machine comes back with its addresses and labels under another name.
+func (m *machine) rename(d time.Duration) {
+	if m.off {
+		return
+	}
+	m.disturbs(d)
+	m.powerOff()
+	for _, c := range m.s.controllers {
+		if c.node == m.hardware {
+			c.kill(d)
+		}
+	}
+	a, labels := m.s.api, get[*corev1.Node](m.s.api, "nodes", m.name).Labels
+	for _, plural := range []string{"nodes", "egressnodes"} {
+		a.delete(plural, m.name)
+	}
+	for _, key := range slices.Sorted(maps.Keys(m.s.pods)) {
+		if p := m.s.pods[key]; p.on == m && !p.ended {
+			p.ended, p.freed = true, m.s.now
+			m.s.after(orphaned, p.forget)
+		}
+	}
+	delete(a.leases, m.name)
+	delete(m.s.machines, m.name)
+	m.s.after(d, func() {
+		m.name = map[bool]string{true: "again-" + m.hardware, false: m.hardware}[m.name == m.hardware]
+		m.s.machines[m.name], m.off = m, false
+		m.join(labels)
+		m.reach()
+		m.s.tellTunnels()
+	})
 }
 
 // tellReady is the node controller's word.
@@ -186,7 +227,7 @@ func (p *prober) look() {
 	if !p.c.process.runs() {
 		return
 	}
-	now, own, witnessed := p.c.s.now.Sub(p.start), p.c.s.machines[p.c.node], time.Duration(0)
+	now, own, witnessed := p.c.s.now.Sub(p.start), p.c.s.machine(p.c.node), time.Duration(0)
 	if own.cuts == 0 {
 		witnessed = now
 	}

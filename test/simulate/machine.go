@@ -25,14 +25,16 @@ const leaseLasts = 40 * time.Second
 
 // machine is one node: what its targets hold, and its agent. The targets go on when the agent does not.
 type machine struct {
-	s       *Sim
-	name    string
-	boot    int
-	have    *plan.State
-	target  *target
-	agent   *node.Steps
-	process *process
-	client  *client
+	s    *Sim
+	name string // of its Node
+	// hardware is the machine's first name, by which stories name it.
+	hardware string
+	boot     int
+	have     *plan.State
+	target   *target
+	agent    *node.Steps
+	process  *process
+	client   *client
 	// attachments are the pods' ports, which OVS' database keeps, by pod.
 	attachments map[string]*world.Attachment
 
@@ -42,22 +44,34 @@ type machine struct {
 	clockSet              time.Duration // by how much its date is another than it should
 }
 
-func (s *Sim) addMachine(i int, assignable bool) {
-	m := &machine{s: s, name: fmt.Sprint("n", i)}
-	s.machines[m.name] = m
-	o := &corev1.Node{}
-	o.Name, o.Labels = m.name, map[string]string{}
-	if assignable {
-		o.Labels["k8s.ovn.org/egress-assignable"] = ""
+func (s *Sim) addMachine(i int) {
+	m := &machine{s: s, name: fmt.Sprint("n", i), hardware: fmt.Sprint("n", i)}
+	s.machines[m.name], s.all = m, append(s.all, m)
+	m.join(map[string]string{"machine": m.name})
+	s.every(leaseLasts/4, func() { m.renewLease() })
+}
+
+// machine returns the one that stories name so.
+func (s *Sim) machine(hardware string) *machine {
+	for _, m := range s.all {
+		if m.hardware == hardware {
+			return m
+		}
 	}
+	panic("no machine " + hardware)
+}
+
+// join creates the machine's Node and boots.
+func (m *machine) join(labels map[string]string) {
+	o := &corev1.Node{}
+	o.Name, o.Labels = m.name, labels
 	o.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
-	for _, ip := range compiletest.Host(m.name).Primary {
+	for _, ip := range compiletest.Host(m.hardware).Primary {
 		o.Status.Addresses = append(o.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP,
 			Address: ip.Addr().String()})
 	}
-	s.api.put("nodes", o)
+	m.s.api.put("nodes", o)
 	m.bootUp()
-	s.every(leaseLasts/4, func() { m.renewLease() })
 }
 
 func (m *machine) bootID() string { return fmt.Sprintf("%s-boot-%d", m.name, m.boot) }
@@ -79,19 +93,18 @@ func (m *machine) startAgent() {
 		return
 	}
 	m.process = &process{s: m.s, on: m, alive: true}
-	config := compiletest.Config(world.SharedGateway)
 	var attachments []*world.Attachment
 	for _, key := range slices.Sorted(maps.Keys(m.attachments)) {
 		attachments = append(attachments, m.attachments[key])
 	}
 	m.agent = node.NewSteps(node.Surroundings{
-		Node: m.name, BootID: m.bootID(), Config: config, Host: compiletest.Host(m.name), Held: m.have,
+		Node: m.name, BootID: m.bootID(), Config: m.s.config, Host: compiletest.Host(m.hardware), Held: m.have,
 		Attachments: attachments, Target: m.target, Confirmed: m.target.confirmed, SetPaused: m.setPaused,
 		API: view{m}, Now: m.process.now, Latency: m.s.within(m.s.pace.Write, m.name+" reports"),
 		Started: m.started, Ask: m.ask,
 	})
 	m.process.step = m.agent.Step
-	m.client = m.s.api.follow("agent of "+m.name, m.process, m.agent.Source())
+	m.client = m.s.api.follow("agent of "+m.name, m.process, m.agent.Source(), kube.FollowedBy(m.name))
 	m.agent.Tunnels(m.sessions())
 	m.reach()
 	m.process.wake()
@@ -180,7 +193,7 @@ func (v view) CatchUp(_ string, observe func(any) error) error {
 		all = append(all, "services")
 	}
 	for _, plural := range all {
-		for _, o := range v.s.api.list(plural) {
+		for _, o := range v.s.api.list(v.s.api.kinds[plural]) {
 			must(observe(o))
 		}
 	}
@@ -291,8 +304,11 @@ func (t *target) does(steps []func()) {
 }
 
 // assignable labels a node as one that hosts egress IPs, or takes the label away.
-func (s *Sim) assignable(name string, is bool) {
-	o := get[*corev1.Node](s.api, "nodes", name)
+func (m *machine) assignable(is bool) {
+	o := get[*corev1.Node](m.s.api, "nodes", m.name)
+	if o == nil {
+		return
+	}
 	if o.Labels == nil {
 		o.Labels = map[string]string{}
 	}
@@ -300,5 +316,5 @@ func (s *Sim) assignable(name string, is bool) {
 	if is {
 		o.Labels["k8s.ovn.org/egress-assignable"] = ""
 	}
-	s.api.put("nodes", o)
+	m.s.api.put("nodes", o)
 }

@@ -41,10 +41,14 @@ func (s *Sim) startPod(name, on, group string) {
 	if s.api.objects["pods"][key] != nil {
 		return
 	}
+	m := s.machine(on)
+	if s.machines[m.name] != m {
+		return // it has no Node
+	}
 	o := &corev1.Pod{}
-	o.Namespace, o.Name, o.Labels, o.Spec.NodeName = namespace, name, map[string]string{"group": group}, on
+	o.Namespace, o.Name, o.Labels, o.Spec.NodeName = namespace, name, map[string]string{"group": group}, m.name
 	stored := s.api.put("pods", o)
-	p := &pod{s: s, key: key, uid: string(stored.GetUID()), on: s.machines[on], boot: s.machines[on].boot, index: -1}
+	p := &pod{s: s, key: key, uid: string(stored.GetUID()), on: m, boot: m.boot, index: -1}
 	if old := s.pods[key]; old != nil {
 		s.pods[key+" "+old.uid] = old
 	}
@@ -168,11 +172,14 @@ func (p *pod) remove() {
 		delete(p.on.attachments, p.key)
 	}
 	p.ended, p.sends, p.freed = true, false, p.s.now
-	p.s.after(100*time.Millisecond, func() {
-		if o := p.s.api.objects["pods"][p.key]; o != nil && string(o.GetUID()) == p.uid {
-			p.s.api.delete("pods", p.key)
-		}
-	})
+	p.s.after(100*time.Millisecond, p.forget)
+}
+
+// forget deletes the pod's object.
+func (p *pod) forget() {
+	if o := p.s.api.objects["pods"][p.key]; o != nil && string(o.GetUID()) == p.uid {
+		p.s.api.delete("pods", p.key)
+	}
 }
 
 // relabel has a pod be of another group.

@@ -49,7 +49,11 @@ func tellOne(t *rapid.T) {
 
 // drawStory draws the cluster's objects, and what happens to them.
 func drawStory(t *rapid.T) string {
-	lines := []string{"0s assignable n3 yes"}
+	var lines []string
+	if rapid.Bool().Draw(t, "local gateway mode") {
+		lines = append(lines, localMark)
+	}
+	lines = append(lines, "0s assignable n3 yes")
 	for _, name := range []string{"a", "b"} {
 		lines = append(lines, fmt.Sprintf("0s egressip %s %s %d", name, name, drawAddresses(t)))
 	}
@@ -118,12 +122,18 @@ func drawTraffic(t *rapid.T) string {
 
 func drawService(t *rapid.T) string {
 	name := rapid.SampledFrom([]string{"s", "t"}).Draw(t, "Service")
-	what := rapid.IntRange(0, 4).Draw(t, "what of a Service")
+	what := rapid.IntRange(0, 5).Draw(t, "what of a Service")
+	if what == 5 {
+		return fmt.Sprintf("choose %s %s", name, drawWords(t, drawNode(t), ""))
+	}
 	if what > 2 {
 		return fmt.Sprintf("service %s %s %d", name, drawGroup(t), rapid.IntRange(0, 1).Draw(t, "ingress"))
 	}
 	return []string{"egressservice ", "forget-egressservice ", "forget-service "}[what] + name
 }
+
+var kinds = []string{"nodes", "pods", "egressips", "namespaces", "egressnodes", "services", "egressservices",
+	"egressiptraffics"}
 
 func drawSpan(t *rapid.T) time.Duration {
 	return time.Duration(rapid.SampledFrom([]int{1, 3, 10, 30, 70}).Draw(t, "seconds")) * time.Second
@@ -158,7 +168,11 @@ func drawLine(t *rapid.T) string {
 	case 13:
 		return fmt.Sprintf("cut %s %v", drawNode(t), drawSpan(t))
 	}
-	switch rapid.IntRange(0, 6).Draw(t, "which") {
+	switch rapid.IntRange(0, 9).Draw(t, "which") {
+	case 6, 7:
+		return fmt.Sprintf("late %s %s %v", drawNode(t), rapid.SampledFrom(kinds).Draw(t, "watch"), drawSpan(t))
+	case 5:
+		return fmt.Sprintf("rename %s %v", drawNode(t), drawSpan(t))
 	case 0:
 		return fmt.Sprintf("reboot %s %v", drawNode(t), drawSpan(t))
 	case 1:

@@ -41,6 +41,11 @@ func (a *api) restore() {
 			a.s.verdict.skew.see(a.s.now, a.objects[plural][key], false)
 		}
 	}
+	for name := range a.objects["egressnodes"] {
+		if a.objects["nodes"][name] == nil {
+			delete(a.objects["egressnodes"], name) // Kubernetes deletes what a Node owned
+		}
+	}
 	for _, plural := range []string{"nodes", "pods"} {
 		for _, key := range slices.Sorted(maps.Keys(a.objects[plural])) {
 			a.version++

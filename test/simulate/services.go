@@ -5,6 +5,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	v1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/internal/compile/compiletest"
 )
@@ -36,6 +38,17 @@ func (s *Sim) setEgressService(name string) {
 	if s.api.objects["egressservices"][namespace+"/"+name] == nil {
 		o := &v1.EgressService{}
 		o.Namespace, o.Name = namespace, name
+		s.api.put("egressservices", o)
+	}
+}
+
+// choose has an EgressService's host be one machine, or any node.
+func (s *Sim) choose(name string, machine []string) {
+	if o := get[*v1.EgressService](s.api, "egressservices", namespace+"/"+name); o != nil {
+		o.Spec.NodeSelector = metav1.LabelSelector{}
+		if len(machine) > 0 {
+			o.Spec.NodeSelector.MatchLabels = map[string]string{"machine": machine[0]}
+		}
 		s.api.put("egressservices", o)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"hash/fnv"
 	"time"
+
+	"github.com/egret-net/egret/internal/world"
 )
 
 // begin is when each run begins.
@@ -17,9 +19,11 @@ type Sim struct {
 	queue queue
 	count int
 
+	config      *world.Config
 	api         *api
 	verdict     *verdict
-	machines    map[string]*machine
+	machines    map[string]*machine // by the names of their Nodes
+	all         []*machine
 	controllers []*controllerOn
 	pods        map[string]*pod // by "namespace/name"
 	pace        Pace

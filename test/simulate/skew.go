@@ -195,4 +195,6 @@ func selects(e *world.EgressIP, group, tenant string) bool {
 func labelled(group string) labels.Set { return labels.Set{"group": group} }
 
 // isOf says whether an address is a node's own.
-func isOf(m *machine, ip netip.Addr) bool { return slices.Contains(compiletest.Host(m.name).Addrs, ip) }
+func isOf(m *machine, ip netip.Addr) bool {
+	return slices.Contains(compiletest.Host(m.hardware).Addrs, ip)
+}

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	v1 "github.com/egret-net/egret/api/v1"
+	"github.com/egret-net/egret/internal/compile/compiletest"
 	"github.com/egret-net/egret/internal/trace"
+	"github.com/egret-net/egret/internal/world"
 )
 
 // settling is how long a cluster has before the story begins: all times of a story count from there.
@@ -27,11 +29,12 @@ type Result struct {
 // Run tells a story with a seed, and lets time pass for a while after its last line and the end of all faults. Then
 // every pod is to be served. See docs/contributing.md for the lines.
 func Run(seed uint64, story string) Result {
-	s := newSim(seed)
+	s := newSim(seed, story)
 	s.run(begin.Add(settling))
 	last := time.Duration(0)
 	for line := range strings.SplitSeq(story, "\n") {
-		if line = strings.TrimSpace(line); line == "" || line[0] == '#' || strings.HasPrefix(line, faultMark) {
+		if line = strings.TrimSpace(line); line == "" || line[0] == '#' || line == localMark ||
+			strings.HasPrefix(line, faultMark) {
 			continue
 		}
 		words := strings.Fields(line)
@@ -52,11 +55,16 @@ const rest = bookmarks + 30*time.Second
 // lasts is how long what a line begins does.
 func lasts(words []string) time.Duration {
 	switch words[0] {
-	case "kill", "hang", "cut", "isolate", "reboot", "controller-kill", "controller-hang":
+	case "kill", "hang", "cut", "isolate", "reboot", "rename", "controller-kill", "controller-hang":
 		return span(words[2])
+	case "late":
+		return span(words[3])
 	}
 	return 0
 }
+
+// localMark is the line of a story in local gateway mode.
+const localMark = "local gateway mode"
 
 const faultMark = "known fault: "
 
@@ -70,14 +78,19 @@ func knownFault(story string) string {
 	return ""
 }
 
-func newSim(seed uint64) *Sim {
-	s := &Sim{seed: seed, now: begin, machines: map[string]*machine{}, pods: map[string]*pod{},
+func newSim(seed uint64, story string) *Sim {
+	mode := world.SharedGateway
+	if slices.Contains(strings.Split(story, "\n"), localMark) {
+		mode = world.LocalGateway
+	}
+	s := &Sim{seed: seed, config: compiletest.Config(mode), now: begin, machines: map[string]*machine{},
+		pods:  map[string]*pod{},
 		pace:  Pace{Watch: time.Second, Write: 300 * time.Millisecond, OVN: 500 * time.Millisecond},
 		drawn: map[string]int{}}
 	s.api, s.verdict = newAPI(s), newVerdict(s)
 	s.relabelNamespace("x")
 	for i := 1; i <= 3; i++ {
-		s.addMachine(i, false)
+		s.addMachine(i)
 	}
 	s.every(bookmarks, s.api.sendBookmarks)
 	s.addController("n1")
@@ -99,7 +112,7 @@ func (s *Sim) happens(words []string) {
 
 // lines are what can happen, by the first word.
 var lines = map[string]func(*Sim, []string){
-	"assignable":     func(s *Sim, w []string) { s.assignable(w[0], w[1] == "yes") },
+	"assignable":     func(s *Sim, w []string) { s.machine(w[0]).assignable(w[1] == "yes") },
 	"egressip":       func(s *Sim, w []string) { s.setEgressIP(w[0], w[1], addresses(w[0], number(w[2]))) },
 	"forget":         func(s *Sim, w []string) { s.api.delete("egressips", w[0]) },
 	"traffic":        func(s *Sim, w []string) { s.setTraffic(w[0], w[1:]) },
@@ -108,6 +121,7 @@ var lines = map[string]func(*Sim, []string){
 	"service":        func(s *Sim, w []string) { s.setService(w[0], w[1], number(w[2])) },
 	"forget-service": func(s *Sim, w []string) { s.api.delete("services", namespace+"/"+w[0]) },
 	"egressservice":  func(s *Sim, w []string) { s.setEgressService(w[0]) },
+	"choose":         func(s *Sim, w []string) { s.choose(w[0], w[1:]) },
 	"forget-egressservice": func(s *Sim, w []string) {
 		s.api.delete("egressservices", namespace+"/"+w[0])
 	},
@@ -116,35 +130,34 @@ var lines = map[string]func(*Sim, []string){
 	"delete":          func(s *Sim, w []string) { s.endPod(w[0], false) },
 	"force":           func(s *Sim, w []string) { s.endPod(w[0], true) },
 	"namespace":       func(s *Sim, w []string) { s.relabelNamespace(w[0]) },
-	"kill":            func(s *Sim, w []string) { s.machines[w[0]].kill(span(w[1])) },
-	"hang":            func(s *Sim, w []string) { s.machines[w[0]].hang(span(w[1])) },
-	"cut":             func(s *Sim, w []string) { s.machines[w[0]].cutOff(span(w[1])) },
-	"isolate":         func(s *Sim, w []string) { s.machines[w[0]].isolate(span(w[1])) },
-	"reboot":          func(s *Sim, w []string) { s.machines[w[0]].reboot(span(w[1])) },
+	"kill":            func(s *Sim, w []string) { s.machine(w[0]).kill(span(w[1])) },
+	"hang":            func(s *Sim, w []string) { s.machine(w[0]).hang(span(w[1])) },
+	"cut":             func(s *Sim, w []string) { s.machine(w[0]).cutOff(span(w[1])) },
+	"isolate":         func(s *Sim, w []string) { s.machine(w[0]).isolate(span(w[1])) },
+	"reboot":          func(s *Sim, w []string) { s.machine(w[0]).reboot(span(w[1])) },
 	"controller-kill": func(s *Sim, w []string) { s.controllerAt(w[0]).kill(span(w[1])) },
 	"controller-hang": func(s *Sim, w []string) { hang(s, s.controllerAt(w[0]).process, span(w[1])) },
-	"clock":           func(s *Sim, w []string) { s.machines[w[0]].clockSet += span(w[1]) },
+	"rename":          func(s *Sim, w []string) { s.machine(w[0]).rename(span(w[1])) },
+	"clock":           func(s *Sim, w []string) { s.machine(w[0]).clockSet += span(w[1]) },
 	"backup":          func(s *Sim, _ []string) { s.api.backUp() },
 	"restore":         func(s *Sim, _ []string) { s.api.restore() },
-	"remember":        func(s *Sim, w []string) { s.machines[w[0]].remember() },
-	"overwrite":       func(s *Sim, w []string) { s.machines[w[0]].overwrite() },
+	"remember":        func(s *Sim, w []string) { s.machine(w[0]).remember() },
+	"overwrite":       func(s *Sim, w []string) { s.machine(w[0]).overwrite() },
 	"show":            func(s *Sim, w []string) { s.show() },
 	"ready":           func(s *Sim, _ []string) { s.judgeReadiness() },
 	"gone":            func(s *Sim, w []string) { s.gone(w[0]) },
-	"machine":         func(s *Sim, w []string) { s.addMachine(number(w[0]), false) },
+	"machine":         func(s *Sim, w []string) { s.addMachine(number(w[0])) },
 	"late":            func(s *Sim, w []string) { s.late(w[0], w[1], span(w[2])) },
 }
 
 // gone takes a machine's power and its Node for ever.
-func (s *Sim) gone(name string) {
-	s.machines[name].reboot(10 * time.Hour)
-	s.api.delete("egressnodes", name)
-	s.api.delete("nodes", name)
-}
+func (s *Sim) gone(name string) { s.machine(name).rename(10 * time.Hour) }
 
 // late has an agent's watch of one kind bring nothing for a while.
 func (s *Sim) late(name, plural string, d time.Duration) {
-	s.machines[name].client.reached[plural] = s.now.Add(d)
+	m := s.machine(name)
+	m.disturbs(d)
+	m.client.reached[plural] = s.now.Add(d)
 }
 
 func span(text string) time.Duration {

@@ -14,7 +14,6 @@ import (
 	"github.com/egret-net/egret/internal/compile/compiletest"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/trace"
-	"github.com/egret-net/egret/internal/world"
 	"github.com/egret-net/egret/test/oracle"
 )
 
@@ -44,9 +43,9 @@ type verdict struct {
 }
 
 func newVerdict(s *Sim) *verdict {
-	return &verdict{s: s, oracle: oracle.New(compiletest.Config(world.SharedGateway)),
+	return &verdict{s: s, oracle: oracle.New(s.config),
 		skew:    newSkew(),
-		lenient: oracle.New(compiletest.Config(world.SharedGateway)),
+		lenient: oracle.New(s.config),
 		source:  kube.NewSource(nil, quiet, kube.Followed()...), reader: readers.Get().(*trace.Reader),
 		read:  &trace.Cluster{},
 		stale: trace.Network{}}
@@ -76,7 +75,7 @@ func (v *verdict) relist() {
 	for _, plural := range slices.Sorted(maps.Keys(v.s.api.kinds)) {
 		if plural != "egressnodes" {
 			store := v.source.Store(v.s.api.kinds[plural])
-			must(store.Replace(v.s.api.list(plural), strconv.Itoa(v.s.api.version)))
+			must(store.Replace(v.s.api.list(v.s.api.kinds[plural]), strconv.Itoa(v.s.api.version)))
 		}
 	}
 	v.apply()
