@@ -24,6 +24,8 @@ const (
 	Promise = 3 * time.Second
 	// ahead is how much later than a node this program may see a state.
 	ahead = time.Second
+	// reconnects is how long after the API's return this program may still learn late of what nodes know by then.
+	reconnects = 20 * time.Second
 )
 
 // forever is an end that nobody knows yet.
@@ -266,7 +268,7 @@ func (c claim) String() string {
 func (o *Oracle) early(since time.Time) time.Duration {
 	out := ahead
 	for _, d := range o.disturbed {
-		if d.node == "" && !since.Before(d.from) && !since.After(d.to) {
+		if d.node == "" && !since.Before(d.from) && !since.After(d.to.Add(reconnects)) {
 			out = max(out, since.Sub(d.from))
 		}
 	}

@@ -216,4 +216,8 @@ func TestAwayAPI(t *testing.T) {
 	h.judge(t, "new, before the API was away", 89, "a", ipB, outside, false)
 	h.judge(t, "former, when it is back", 107.9, "a", ipA, outside, true)
 	h.judge(t, "former, later", 108.1, "a", ipA, outside, false)
+	h.pod(124, "b", "n1", "a")
+	h.judge(t, "new, seen late", 122, "b", ipA, outside, true)
+	h.pod(126, "p", "n1", "a")
+	h.judge(t, "new, seen in time", 124, "p", ipA, outside, false)
 }
