@@ -26,7 +26,7 @@ done`
 
 // looks is how often the nodes are measured for one number: an agent that just asks OVS and the kernel something has
 // nine descriptors more.
-const looks = 4
+const looks = 10
 
 // least is the least that the nodes hold in some seconds, by name.
 func (c *cluster) least(ctx context.Context) (map[string]float64, error) {

@@ -31,6 +31,7 @@ type run struct {
 	asked   *traffic.Asking
 	right   *oracle.Oracle
 	was     map[string]float64
+	samples []sample   // one a round
 	mu      sync.Mutex // of record
 	record  *record
 	failed  []string // the verdict so far
@@ -56,6 +57,7 @@ func newRun(ctx context.Context, c *cluster, out io.Writer) (*run, error) {
 	pause(ctx, 20*time.Second) // what a start leaves behind goes
 	var err error
 	r.was, err = c.least(ctx)
+	r.takeSample(ctx)
 	return r, err
 }
 
@@ -138,6 +140,7 @@ func (r *run) round(ctx context.Context, number int, random *rand.Rand) error {
 	watch.Wait()
 	room, unread := r.noRoom(ctx, begin, was)
 	r.judge(room)
+	r.takeSample(ctx)
 	return errors.Join(err, unread)
 }
 
@@ -283,6 +286,7 @@ func (r *run) end(ctx context.Context) error {
 	for _, name := range slices.Sorted(maps.Keys(now)) {
 		r.say("  %s: %.0f, was %.0f", name, now[name], r.was[name])
 	}
+	r.tellSlopes()
 	more := grown(r.was, now)
 	for _, line := range more {
 		r.fail("%s", line)
