@@ -79,11 +79,12 @@ func within[T any](all []version[T], since time.Time, none T) (out []T) {
 	return append(out, is)
 }
 
-// explains says whether a source is right by a combination of versions that count since a time.
-func (k *skew) explains(since time.Time, p *pod, src, dst netip.Addr) bool {
+// explains says whether a source is right by a combination of versions that count since a time. promise is the time
+// whose state a node has followed by now if nothing keeps it.
+func (k *skew) explains(since, promise time.Time, p *pod, src, dst netip.Addr) bool {
 	for _, group := range within(k.groups[p.uid], since, "") {
 		for _, tenant := range within(k.tenants, since, "") {
-			if k.given(since, group, tenant, src, dst) || k.byService(since, group, src) ||
+			if k.given(since, group, tenant, src, dst) || k.byService(since, promise, group, src) ||
 				isOf(p.on, src) && k.free(since, group, tenant, dst) && k.unserved(since, group, dst) {
 				return true
 			}
@@ -148,16 +149,19 @@ func (k *skew) free(since time.Time, group, tenant string, dst netip.Addr) bool 
 	return true
 }
 
-// byService reports whether a source is that of an EgressService whose Service selects a group, or was: what it selects
-// anew leaves with its former address until another one is assigned.
-func (k *skew) byService(since time.Time, group string, src netip.Addr) bool {
+// byService reports whether a source is that of an EgressService whose Service selects a group, or was: pods that it
+// begins to select leave with its previous address until another one is assigned. Within the promise a Service that
+// selects the group may get the address later: the EgressService's status may come before the Service.
+func (k *skew) byService(since, promise time.Time, group string, src netip.Addr) bool {
+	has := func(o *corev1.Service) bool { return o != nil && hasIngress(o, src) }
+	selects := func(o *corev1.Service) bool { return behind(o, group) }
 	for name, all := range k.services {
-		versions := within(all, since, nil)
-		has := func(o *corev1.Service) bool { return o != nil && hasIngress(o, src) }
+		versions, late := within(all, since, nil), within(all, promise, nil)
 		exists := slices.ContainsFunc(within(k.served[name], since, nil),
 			func(e *world.EgressService) bool { return e != nil })
-		if first := slices.IndexFunc(versions, has); exists && first >= 0 &&
-			slices.ContainsFunc(versions[first:], func(o *corev1.Service) bool { return behind(o, group) }) {
+		first := slices.IndexFunc(versions, has)
+		if exists && (first >= 0 && slices.ContainsFunc(versions[first:], selects) ||
+			slices.ContainsFunc(late, has) && slices.ContainsFunc(late, selects)) {
 			return true
 		}
 	}

@@ -148,7 +148,7 @@ func (v *verdict) judge(p *pod, end trace.End, dst netip.Addr) {
 	if right == "" || v.wrong != "" {
 		return
 	}
-	if v.skew.explains(v.followedAt(p.on.name, end.Node), p, end.Src, dst) {
+	if v.skew.explains(v.followedAt(p.on.name, end.Node), v.s.now.Add(-oracle.Promise), p, end.Src, dst) {
 		return
 	}
 	if v.lenient.Judge(packet) == "" && v.cannotFollow(p.on.name) && v.cannotFollow(end.Node) {
