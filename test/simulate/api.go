@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -116,8 +117,11 @@ func (a *api) tell(plural string, old, o object, gone bool) {
 
 func selectsObject(k kube.Kind, o object) bool {
 	of := fields.Set{"metadata.name": o.GetName()}
-	if e, is := o.(*egretv1.EgressNode); is {
-		of["status.formatVersion"] = strconv.Itoa(int(e.Status.FormatVersion))
+	switch o := o.(type) {
+	case *egretv1.EgressNode:
+		of["status.formatVersion"] = strconv.Itoa(int(o.Status.FormatVersion))
+	case *corev1.Pod:
+		of["spec.nodeName"] = o.Spec.NodeName
 	}
 	return k.SelectsFields(of)
 }
@@ -268,7 +272,7 @@ func (c *client) list(k kube.Kind) {
 // arrival is when what is sent now arrives: a watch keeps the order.
 func (c *client) arrival(k kube.Kind) time.Time {
 	plural := k.Writing().Plural
-	if !k.SelectsFields(fields.Set{"metadata.name": "", "status.formatVersion": ""}) {
+	if !k.SelectsFields(fields.Set{"spec.nodeName": "any"}) {
 		plural += " (own)"
 	}
 	at := c.s.now.Add(c.s.within(c.s.pace.Watch, c.name+" watches "+plural))

@@ -48,6 +48,12 @@ func hang(s *Sim, p *process, d time.Duration) {
 	})
 }
 
+// stall has the node's OVN carry out nothing for a while.
+func (m *machine) stall(d time.Duration) {
+	m.disturbs(d)
+	m.stalled = m.s.now.Add(d)
+}
+
 // cutOff has the agent not reach the API server for a while, nor the controller that is there.
 func (m *machine) cutOff(d time.Duration) {
 	m.disturbs(d)

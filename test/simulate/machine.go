@@ -41,6 +41,7 @@ type machine struct {
 	downs, cuts, isolated int  // faults under way
 	off                   bool // without power
 	former                *egretv1.EgressNode
+	stalled               time.Time     // until when its OVN stands still
 	clockSet              time.Duration // by how much its date is another than it should
 }
 
@@ -273,6 +274,10 @@ func (t *target) write(want *plan.State) {
 func (t *target) takesEffect(north *plan.State) {
 	if t.north != north || t.m.target != t {
 		return // a later one does, or the machine has booted
+	}
+	if t.s.now.Before(t.m.stalled) {
+		t.s.at(t.m.stalled, func() { t.takesEffect(north) })
+		return
 	}
 	t.m.have.NB, t.m.have.SetElems, t.pending = north.NB, north.SetElems, false
 	t.s.verdict.changed(t.m)

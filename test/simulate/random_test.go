@@ -168,7 +168,9 @@ func drawLine(t *rapid.T) string {
 	case 13:
 		return fmt.Sprintf("cut %s %v", drawNode(t), drawSpan(t))
 	}
-	switch rapid.IntRange(0, 9).Draw(t, "which") {
+	switch rapid.IntRange(0, 10).Draw(t, "which") {
+	case 8:
+		return fmt.Sprintf("stall %s %v", drawNode(t), drawSpan(t))
 	case 6, 7:
 		return fmt.Sprintf("late %s %s %v", drawNode(t), rapid.SampledFrom(kinds).Draw(t, "watch"), drawSpan(t))
 	case 5:

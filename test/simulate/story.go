@@ -55,7 +55,7 @@ const rest = bookmarks + 30*time.Second
 // lasts is how long what a line begins does.
 func lasts(words []string) time.Duration {
 	switch words[0] {
-	case "kill", "hang", "cut", "isolate", "reboot", "rename", "controller-kill", "controller-hang":
+	case "kill", "hang", "stall", "cut", "isolate", "reboot", "rename", "controller-kill", "controller-hang":
 		return span(words[2])
 	case "late":
 		return span(words[3])
@@ -132,6 +132,7 @@ var lines = map[string]func(*Sim, []string){
 	"namespace":       func(s *Sim, w []string) { s.relabelNamespace(w[0]) },
 	"kill":            func(s *Sim, w []string) { s.machine(w[0]).kill(span(w[1])) },
 	"hang":            func(s *Sim, w []string) { s.machine(w[0]).hang(span(w[1])) },
+	"stall":           func(s *Sim, w []string) { s.machine(w[0]).stall(span(w[1])) },
 	"cut":             func(s *Sim, w []string) { s.machine(w[0]).cutOff(span(w[1])) },
 	"isolate":         func(s *Sim, w []string) { s.machine(w[0]).isolate(span(w[1])) },
 	"reboot":          func(s *Sim, w []string) { s.machine(w[0]).reboot(span(w[1])) },
