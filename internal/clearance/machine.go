@@ -1,6 +1,7 @@
 package clearance
 
 import (
+	"maps"
 	"math"
 	"net/netip"
 	"slices"
@@ -75,8 +76,9 @@ type Result struct {
 
 // Machine is one node's. The zero value knows nothing; Begin makes it work.
 type Machine struct {
-	readers *world.Readers[string]
-	pods    map[string]*pod // this node's, by key
+	readers world.Readers[string]
+	stale   map[string]struct{} // pods of which something that was read has changed
+	pods    map[string]*pod     // this node's, by key
 	byIP    map[netip.Addr]*address
 	nodes   map[string]*node
 	former  *Former // in the first step alone
@@ -103,7 +105,9 @@ type Machine struct {
 // Begin makes the machine work, once the cluster is known.
 func (m *Machine) Begin(w *world.World, f Former) {
 	w.FollowChanges(func(e world.Entry) { m.changed = append(m.changed, e) })
-	m.readers, m.pods, m.byIP = world.NewReaders[string](), map[string]*pod{}, map[netip.Addr]*address{}
+	m.stale = map[string]struct{}{}
+	m.readers = world.NewReaders(m.stale)
+	m.pods, m.byIP = map[string]*pod{}, map[netip.Addr]*address{}
 	m.nodes, m.former, m.ends, m.fresh = map[string]*node{}, &f, beforeStart, unnamed
 	m.selected, m.specs = map[string]moment{}, map[world.Entry]spec{}
 	for _, byObject := range f.Nodes {
@@ -178,7 +182,8 @@ func (m *Machine) followNodes() {
 
 // followPods takes in which claims this node's pods have.
 func (m *Machine) followPods() {
-	keys := map[string]struct{}{}
+	keys := maps.Clone(m.stale)
+	clear(m.stale)
 	if m.former != nil {
 		for _, key := range m.w.Keys(world.KindPod) {
 			keys[key] = struct{}{}
@@ -188,9 +193,6 @@ func (m *Machine) followPods() {
 	for _, t := range m.changed {
 		if t.Kind == world.KindPod {
 			keys[t.Key] = struct{}{}
-		}
-		for key := range m.readers.Of(t) {
-			keys[key] = struct{}{}
 		}
 	}
 	m.changed = m.changed[:0]

@@ -130,10 +130,10 @@ func (c claim) isWithin(o claim) bool { return o.to.Equal(c.to) || len(c.to.With
 // readPod returns a pod as far as it matters here, nil if it is not this node's.
 func (m *Machine) readPod(key string) *pod {
 	if p := m.w.Pod(key); p == nil || p.Node != m.w.Self || p.HostNetwork || p.Completed {
-		m.readers.Forget(key)
+		m.readers.ForgetUnit(key)
 		return nil
 	}
-	view := m.readers.Reading(m.w, key)
+	view := m.readers.ReaderOf(key).Reading(m.w)
 	p := view.Pod(key)
 	out := &pod{ips: view.ClaimedIPs(p)}
 	for _, f := range view.Config.Families() {

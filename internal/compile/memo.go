@@ -1,9 +1,6 @@
 package compile
 
 import (
-	"maps"
-	"slices"
-
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -14,48 +11,41 @@ type unit struct {
 	key     string
 }
 
-// result is what a unit compiled to, and what it read beside its own object.
-type result struct {
-	rows  *plan.Rows
-	reads []world.Entry
-}
-
 // Memo is Full, remembered: it redoes only the units of which something that they read has changed.
 type Memo struct {
 	State    *plan.State
 	features []Feature
-	results  map[unit]result
-	readers  map[world.Entry]map[unit]struct{}
+	results  map[unit]*plan.Rows
+	readers  world.Readers[unit]
 	dirty    map[unit]struct{} // the units that Update redoes
 	nothing  *plan.Rows        // what most pods' units compile to
-	reads    []world.Entry     // of the unit that is being compiled
 	started  bool
 }
 
 // NewMemo remembers nothing yet: its first Update compiles everything.
 func NewMemo(features []Feature) *Memo {
-	return &Memo{State: plan.New(), features: features, results: map[unit]result{},
-		readers: map[world.Entry]map[unit]struct{}{}, dirty: map[unit]struct{}{}, nothing: &plan.Rows{}}
+	dirty := map[unit]struct{}{}
+	return &Memo{State: plan.New(), features: features, results: map[unit]*plan.Rows{}, dirty: dirty,
+		readers: world.NewReaders(dirty), nothing: &plan.Rows{}}
 }
 
 // Update brings State up to date with w, which is always the same world, and returns how many units it redid.
 func (m *Memo) Update(w *world.World) int {
 	if !m.started {
 		m.started = true
-		w.FollowChanges(m.markReaders)
+		w.FollowChanges(m.markUnits)
 		m.markAll(w)
 	}
-	dirty := m.dirty
-	m.dirty = map[unit]struct{}{}
-	for u := range dirty {
+	n := len(m.dirty)
+	for u := range m.dirty {
 		m.recompileUnit(u, w)
 	}
-	return len(dirty)
+	clear(m.dirty)
+	return n
 }
 
-// markReaders marks the units that read an entry, and those of its own object.
-func (m *Memo) markReaders(e world.Entry) {
-	maps.Copy(m.dirty, m.readers[e])
+// markUnits marks the units of an object: one that is new has read nothing.
+func (m *Memo) markUnits(e world.Entry) {
 	for i, f := range m.features {
 		if f.Per() == e.Kind {
 			m.dirty[unit{i, e.Key}] = struct{}{}
@@ -71,51 +61,21 @@ func (m *Memo) markAll(w *world.World) {
 	}
 }
 
-// recompileUnit compiles u, and records what it read.
+// recompileUnit compiles a unit. A unit without an object compiles to nothing. It is compiled again when the object is
+// back.
 func (m *Memo) recompileUnit(u unit, w *world.World) {
-	old, had := m.results[u]
-	if !had {
-		old.rows = m.nothing
+	f, old, rows := m.features[u.feature], m.results[u], &plan.Rows{}
+	if old == nil {
+		old = m.nothing
 	}
-	m.forgetUnit(u, old.reads)
-	now := m.compileUnit(u, w)
-	m.State.Replace(Owner(w, m.features[u.feature], u.key), old.rows, now.rows)
-	if !w.Has(m.features[u.feature].Per(), u.key) {
-		return // it compiled to nothing, and is asked again when its object comes back
-	}
-	m.results[u] = now
-	for _, t := range now.reads {
-		if m.readers[t] == nil {
-			m.readers[t] = map[unit]struct{}{}
-		}
-		m.readers[t][u] = struct{}{}
-	}
-}
-
-// compileUnit leaves out of a unit's reads its own object, with which it is redone anyway.
-func (m *Memo) compileUnit(u unit, w *world.World) result {
-	rows, f := &plan.Rows{}, m.features[u.feature]
-	m.reads = m.reads[:0]
-	seen := map[world.Entry]struct{}{{Kind: f.Per(), Key: u.key}: {}}
-	v := w.Recording(func(t world.Entry) {
-		if _, ok := seen[t]; !ok {
-			seen[t] = struct{}{}
-			m.reads = append(m.reads, t)
-		}
-	})
-	if f.Compile(v, u.key, rows); rows.IsEmpty() {
+	if m.readers.ReaderOf(u).Read(w, func(v *world.View) { f.Compile(v, u.key, rows) }); rows.IsEmpty() {
 		rows = m.nothing
 	}
-	return result{rows, slices.Clone(m.reads)}
-}
-
-func (m *Memo) forgetUnit(u unit, reads []world.Entry) {
-	for _, t := range reads {
-		if delete(m.readers[t], u); len(m.readers[t]) == 0 {
-			delete(m.readers, t)
-		}
+	m.State.Replace(Owner(w, f, u.key), old, rows)
+	if m.results[u] = rows; !w.Has(f.Per(), u.key) {
+		m.readers.ForgetUnit(u)
+		delete(m.results, u)
 	}
-	delete(m.results, u)
 }
 
 // Size is the number of units remembered.

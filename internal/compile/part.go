@@ -12,10 +12,10 @@ func (m *Memo) Of(w *world.World, object ref.Object) *plan.State {
 	for u, r := range m.results {
 		owner := Owner(w, m.features[u.feature], u.key)
 		if owner.Object == object {
-			s.Replace(owner, &plan.Rows{}, r.rows)
+			s.Replace(owner, &plan.Rows{}, r)
 			continue
 		}
-		for other, rows := range r.rows.OnBehalf() {
+		for other, rows := range r.OnBehalf() {
 			if other.Object == object {
 				s.Replace(owner, &plan.Rows{}, rows)
 			}

@@ -167,6 +167,7 @@ func (c *Controller) endTerm() {
 	c.metrics.resetGauges()
 	c.outbox = nil
 	c.deciders, c.news = newDeciders(), map[target]news{}
+	c.world.ForgetReaders()
 	c.world.Undecide()
 }
 

@@ -11,18 +11,21 @@ import (
 // passed.
 type Stale struct {
 	Objects map[string]struct{}
-	Readers *world.Readers[string]
+	readers world.Readers[string]
 	timed   map[string]time.Time // the deadline of an object's decision
 	now     time.Time            // of the last decision
 }
 
 // NewStale has decided nothing yet.
 func NewStale() Stale {
-	return Stale{Objects: map[string]struct{}{}, Readers: world.NewReaders[string](), timed: map[string]time.Time{}}
+	objects := map[string]struct{}{}
+	return Stale{Objects: objects, readers: world.NewReaders(objects), timed: map[string]time.Time{}}
 }
 
-// NoteChanged notes the objects whose decisions read what changes.
-func (s *Stale) NoteChanged(e world.Entry) { maps.Copy(s.Objects, s.Readers.Of(e)) }
+// Reading returns a view for the decision about an object, which becomes stale when something that it reads changes.
+func (s *Stale) Reading(w *world.World, key string) *world.View {
+	return s.readers.ReaderOf(key).Reading(w)
+}
 
 // Take adds the objects whose dependencies changed. It is no news any more then.
 func (s *Stale) Take(news map[string]struct{}) {
@@ -50,7 +53,7 @@ func (s *Stale) Note(key string, again time.Time) {
 
 // Forget forgets an object that is gone.
 func (s *Stale) Forget(key string) {
-	s.Readers.Forget(key)
+	s.readers.ForgetUnit(key)
 	delete(s.timed, key)
 }
 

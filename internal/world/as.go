@@ -13,7 +13,7 @@ func (w *World) As(node string) *World {
 	t := *w.tables
 	t.own, t.yielded, t.tunnels, t.host, t.followers = nil, nil, nil, nil, nil
 	t.overdue = map[EgressAddress]string{}
-	t.kinds = maps.Clone(t.kinds)
+	t.kinds, t.sources = maps.Clone(t.kinds), map[Entry]*source{}
 	as := &World{View{Self: node, Config: w.Config, tables: &t}}
 	keepAttachments(as)
 	if n := w.nodes[node]; n != nil && n.UplinkMAC != (HardwareAddr{}) { // else its agent has yet to publish its host

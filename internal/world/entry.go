@@ -16,8 +16,13 @@ type Entry struct {
 // changed only notes the entry.
 func (w *World) FollowChanges(changed func(Entry)) { w.followers = append(w.followers, changed) }
 
-// noteChanged tells the followers that an entry changes.
+// noteChanged tells the entry's Readers, and the followers, that an entry changes.
 func (w *tables) noteChanged(k Kind, key string) {
+	if s := w.sources[Entry{k, key}]; s != nil {
+		for r := range s.readers {
+			r.stale()
+		}
+	}
 	for _, changed := range w.followers {
 		changed(Entry{k, key})
 	}

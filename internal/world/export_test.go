@@ -4,7 +4,7 @@ package world
 // it went, and as they are counted now.
 func (w *World) Unnamed(node string) (kept, counted int) {
 	silent := w.View
-	silent.read = nil
+	silent.reader = nil
 	for object, ips := range w.holdings[node].holdsOrNone() {
 		counted += unnamedBy(silent.PlacementOf(object), node, ips)
 	}
@@ -22,3 +22,6 @@ func (w *World) ChangesOf(change func()) (out []Entry) {
 	w.followers = before
 	return out
 }
+
+// HasRead returns whether anything was read.
+func (r *Reader) HasRead() bool { return len(r.reads) > 0 }

@@ -23,7 +23,7 @@ func (w *View) First(f Frontend) string {
 
 // IsFirst says whether a Service is First. Of many that ask for the same, a change of the first concerns two.
 func (w *View) IsFirst(f Frontend, key string) bool {
-	if w.read != nil {
+	if w.reader != nil {
 		w.noteRead(KindIsFirst, isFirst(f, key))
 	}
 	return w.firstClaimant(f) == key
@@ -67,7 +67,7 @@ func (w *View) BalancersAt(a netip.Addr) []string {
 
 // ServicesAt returns the Services that ask for an address, or that have it as cluster IP, by name.
 func (w *View) ServicesAt(a netip.Addr) []string {
-	if w.read != nil { // the controller asks for all egress IPs, and records nothing: without their texts
+	if w.reader != nil { // the controller asks for all egress IPs, and records nothing: without their texts
 		w.noteRead(KindServiceAddress, a.String())
 	}
 	return w.servicesAt[a]

@@ -118,7 +118,7 @@ func (w *World) heldMoved(node string, old, new *Holding) {
 		}
 	}
 	n, silent := 0, w.View
-	silent.read = nil
+	silent.reader = nil
 	for object, ips := range new.holdsOrNone() {
 		n += unnamedBy(silent.PlacementOf(object), node, ips)
 	}

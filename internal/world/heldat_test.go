@@ -18,13 +18,8 @@ func TestHeldAt(t *testing.T) {
 	for i := 1; i <= 2; i++ {
 		w.SetNode(compiletest.Node(i))
 	}
-	read := map[world.Entry]bool{}
-	touched := func(list []world.Entry) (is bool) {
-		for _, x := range list {
-			is = is || read[x]
-		}
-		return is
-	}
+	told := false
+	reader := world.NewReader(func() { told = true })
 	type held = map[string][]netip.Addr
 	says := func(node, boot string, holds held) func() {
 		return func() { w.SetHolding(&world.Holding{Node: node, BootID: boot, Holds: holds}) }
@@ -55,11 +50,11 @@ func TestHeldAt(t *testing.T) {
 		{"the Node is gone", func() { w.DelNode("n1") }, nil, true},
 		{"the report is gone", func() { w.DelHolding("n1") }, nil, true},
 	} {
-		if have := touched(w.ChangesOf(x.change)); have != x.news {
-			t.Errorf("%s: touched %v", x.name, have)
+		told = false
+		if x.change(); told != x.news {
+			t.Errorf("%s: told %v", x.name, told)
 		}
-		clear(read)
-		if have := w.Recording(func(x world.Entry) { read[x] = true }).HeldAt(ip); !reflect.DeepEqual(have, x.want) {
+		if have := reader.Reading(w).HeldAt(ip); !reflect.DeepEqual(have, x.want) {
 			t.Errorf("%s: have %v, want %v", x.name, have, x.want)
 		}
 	}

@@ -326,7 +326,7 @@ func unionKeys[K comparable, V any](a, b map[K]V) map[K]struct{} {
 // which Holds reads too.
 func (w *World) noteHolders(node string, old, new *Holding) {
 	silent := w.View
-	silent.read = nil
+	silent.reader = nil
 	for name := range unionKeys(old.holdsOrNone(), new.holdsOrNone()) {
 		p := silent.PlacementOf(name)
 		if p == nil {

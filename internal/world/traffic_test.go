@@ -207,20 +207,18 @@ func TestClaimsReadNoNetworks(t *testing.T) {
 func TestWhoReadClaimsIsTold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := compiletest.Small("n1", world.SharedGateway)
-		readers, last := world.NewReaders[string](), map[string]string{}
+		dirty, last := map[string]struct{}{}, map[string]string{}
+		readers := world.NewReaders(dirty)
 		for range rapid.IntRange(1, 40).Draw(t, "changes") {
-			dirty := map[string]bool{}
+			clear(dirty)
 			for range rapid.IntRange(1, 3).Draw(t, "before somebody looks") {
-				for _, touched := range w.ChangesOf(func() { compiletest.Change(t, w) }) {
-					for pod := range readers.Of(touched) {
-						dirty[pod] = true
-					}
-				}
+				compiletest.Change(t, w)
 			}
 			fresh := copyOf(w)
 			for p := range w.EachPod() {
-				now := decided(readers.Reading(w, p.Key()), p)
-				if known, was := last[p.Key()]; was && !dirty[p.Key()] && known != now {
+				now := decided(readers.ReaderOf(p.Key()).Reading(w), p)
+				_, told := dirty[p.Key()]
+				if known, was := last[p.Key()]; was && !told && known != now {
 					t.Fatalf("%s: nobody is told that %q is %q", p.Key(), known, now)
 				}
 				want := decided(&fresh.View, p)

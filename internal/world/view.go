@@ -7,18 +7,15 @@ type View struct {
 	Config *Config
 
 	*tables
-	read func(Entry) // nil when nobody records
-}
-
-// Recording is the same world, telling read of everything that is looked at through it.
-func (w *World) Recording(read func(Entry)) *View {
-	v := w.View
-	v.read = read
-	return &v
+	reader *Reader // nil when nobody records
+	over   bool    // its Reader has read
 }
 
 func (w *View) noteRead(k Kind, key string) {
-	if w.read != nil {
-		w.read(Entry{k, key})
+	if w.over {
+		panic("a view was used after its Reader had read")
+	}
+	if w.reader != nil {
+		w.reader.noteRead(Entry{k, key})
 	}
 }

@@ -71,6 +71,7 @@ type tables struct {
 
 	kinds     map[Kind]kept // the tables of the kinds that keepKinds lists
 	followers []func(Entry)
+	sources   map[Entry]*source // that Readers have read
 }
 
 // New is a world with nothing in it.
@@ -121,6 +122,7 @@ func newTables() *tables {
 		endpoints:    map[string]*endpoints{},
 		activities:   map[string][2]activity{},
 		kinds:        map[Kind]kept{},
+		sources:      map[Entry]*source{},
 	}
 }
 
@@ -161,7 +163,7 @@ func (w *View) Node(name string) *Node {
 	return w.nodes[name]
 }
 
-// SetNode adds or replaces a node. What Node then says of it, and of others, is what is believed.
+// SetNode adds or replaces a node. Node returns the part of it that is believed, and of others.
 func (w *World) SetNode(n *Node) { Set(w, KindNode, n.orBefore(w.said[n.Name])) }
 
 // nodeChanged follows what the Nodes say, and who is believed by it.

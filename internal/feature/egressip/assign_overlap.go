@@ -48,7 +48,7 @@ func (d *Overlapper) Decide(v decide.View) (desired []decide.Desired, again time
 	d.Update(v.World)
 	d.Take(d.News)
 	for _, e := range d.takeConcerned(v, d.Stale.Forget) {
-		c, events := d.Condition(d.Readers.Reading(v.World, e.Name), e)
+		c, events := d.Condition(d.Reading(v.World, e.Name), e)
 		desired = append(desired, d.desiredCondition(v, e, c, events))
 	}
 	return desired, time.Time{}

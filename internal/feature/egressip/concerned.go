@@ -19,7 +19,7 @@ func newConcerned() concerned { return concerned{decide.NewStale(), true} }
 
 // NoteChanged notes which EgressIPs a change concerns.
 func (s *concerned) NoteChanged(e world.Entry) {
-	if s.Stale.NoteChanged(e); e.Kind == world.KindEgressIP {
+	if e.Kind == world.KindEgressIP {
 		s.Objects[e.Key] = struct{}{}
 	}
 }

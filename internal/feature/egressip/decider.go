@@ -126,7 +126,7 @@ func (d *Assigner) redoStale() (redone []*object) {
 	}
 	slices.SortFunc(redone, func(x, y *object) int { return world.ByPrecedence(x.e, y.e) })
 	for _, o := range redone {
-		d.run.w = d.Readers.Reading(d.run.world, o.e.Name)
+		d.run.w = d.Reading(d.run.world, o.e.Name)
 		d.run.renewObject(o.e.Name) // its conditions may be others than before, too
 		one := d.run.composeDecision(o)
 		d.last[o.e.Name] = one

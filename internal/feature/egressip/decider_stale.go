@@ -32,9 +32,8 @@ func (s *staleness) markAllStale(w *world.World) {
 	s.placing = true
 }
 
-// markStale notes the consequences of a change: its readers, and everything else that was derived from it.
+// markStale notes the consequences of a change for what was computed without a view that records.
 func (s *staleness) markStale(t world.Entry) {
-	s.NoteChanged(t)
 	switch t.Kind {
 	case world.KindEgressIP:
 		s.Objects[t.Key], s.placing = struct{}{}, true

@@ -38,4 +38,4 @@ func (d *Assigner) Forget() {
 func (d *Overlapper) Forget() { *d = *NewOverlapper() }
 
 // Forget makes it decide about everything.
-func (d *Selector) Forget() { d.all, d.nodes = true, newNodesKnown() }
+func (d *Selector) Forget() { d.all, d.nodes.known = true, nil }

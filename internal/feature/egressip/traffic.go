@@ -46,7 +46,9 @@ type selection struct {
 
 // NewSelector has decided nothing yet.
 func NewSelector() *Selector {
-	return &Selector{newConcerned(), map[string]selection{}, newNodesKnown()}
+	d := &Selector{newConcerned(), map[string]selection{}, nil}
+	d.nodes = newNodesKnown(func() { d.all = true })
+	return d
 }
 
 // NoteChanged takes in what changes.
@@ -54,7 +56,6 @@ func (d *Selector) NoteChanged(e world.Entry) {
 	if d.concerned.NoteChanged(e); e.Kind == world.KindDestinations {
 		d.Objects[e.Key] = struct{}{}
 	}
-	d.all = d.nodes.invalidateBy(e) || d.all
 }
 
 // Decide says which EgressIPs have networks, of those for which something has changed.

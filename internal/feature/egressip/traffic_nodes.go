@@ -11,8 +11,8 @@ import (
 // nodesKnown keeps the addresses that nodes are known by. They are found when they are first asked for, and again when
 // something that they follow from has changed: a node, or an EgressIP's status that gives one of them to another node.
 type nodesKnown struct {
-	readers *world.Readers[struct{}]
-	known   []knownNode // by name; nil: not found yet
+	reader *world.Reader
+	known  []knownNode // by name; nil: not found yet
 }
 
 type knownNode struct {
@@ -20,23 +20,20 @@ type knownNode struct {
 	addrs []netip.Addr
 }
 
-func newNodesKnown() *nodesKnown {
-	return &nodesKnown{readers: world.NewReaders[struct{}]()}
-}
-
-// invalidateBy says whether what was found follows from an entry that changes. It is not known any more then.
-func (n *nodesKnown) invalidateBy(t world.Entry) bool {
-	if len(n.readers.Of(t)) == 0 {
-		return false
-	}
-	n.known = nil
-	return true
+// newNodesKnown returns one that calls stale when what was found is not known any more.
+func newNodesKnown(stale func()) *nodesKnown {
+	n := &nodesKnown{}
+	n.reader = world.NewReader(func() {
+		n.known = nil
+		stale()
+	})
+	return n
 }
 
 // nodesWithin are the nodes that are known by an address of a set, by name.
 func (n *nodesKnown) nodesWithin(w *world.World, s destinations.Set) (names []string) {
 	if n.known == nil {
-		n.findNodes(n.readers.Reading(w, struct{}{}))
+		n.reader.Read(w, n.findNodes)
 	}
 	for _, node := range n.known {
 		if slices.ContainsFunc(node.addrs, s.Contains) {

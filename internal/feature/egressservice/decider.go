@@ -65,7 +65,6 @@ func (d *Decider) NoteChanged(e world.Entry) {
 	if !d.begun {
 		return // the first decision is about everything; a controller that does not lead makes no decisions
 	}
-	d.Stale.NoteChanged(e)
 	switch e.Kind {
 	case world.KindEgressService:
 		d.Objects[e.Key] = struct{}{}
@@ -241,7 +240,7 @@ func (d *Decider) takeStale(w *world.World) []reading {
 			continue
 		}
 		seen[key] = true
-		r := reading{w.EgressService(key), d.Readers.Reading(w, key)}
+		r := reading{w.EgressService(key), d.Reading(w, key)}
 		queue = append(queue, d.sharing.followRequests(key, requestedThings(r.w, key))...)
 		if r.s != nil {
 			out = append(out, r)

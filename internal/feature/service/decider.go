@@ -33,7 +33,7 @@ func (r *Refuser) NoteChanged(e world.Entry) {
 	if !r.begun {
 		return // the first decision is about all; a controller that does not lead makes no decisions
 	}
-	if r.Stale.NoteChanged(e); e.Kind == world.KindService {
+	if e.Kind == world.KindService {
 		r.Objects[e.Key] = struct{}{}
 	}
 }
@@ -48,7 +48,7 @@ func (r *Refuser) Decide(v decide.View) ([]decide.Desired, time.Time) {
 	}
 	var out []decide.Desired
 	for _, key := range slices.Sorted(maps.Keys(r.Objects)) {
-		w := r.Readers.Reading(v.World, key)
+		w := r.Reading(v.World, key)
 		s := w.Service(key)
 		if s == nil {
 			r.Stale.Forget(key)

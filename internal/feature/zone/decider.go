@@ -21,7 +21,7 @@ const reasonMoved = "NodeAddressChanged"
 // Allocator decides about Nodes: which id and subnets each gets, and what is recorded of it. It decides about nodes
 // that have changed, and about open ones: their allocation may follow from other nodes, EgressIPs and Services.
 type Allocator struct {
-	readers *world.Readers[struct{}]
+	reader  *world.Reader
 	stale   bool                // something that open nodes depend on has changed
 	changed map[string]struct{} // nodes, since the last decision
 	open    map[string]struct{} // nodes that are not settled (Allocation.isSettled)
@@ -38,13 +38,15 @@ type lastGot struct {
 
 // NewAllocator has decided nothing yet, and told of nothing.
 func NewAllocator() *Allocator {
-	return &Allocator{readers: world.NewReaders[struct{}](), changed: map[string]struct{}{},
+	d := &Allocator{changed: map[string]struct{}{},
 		open: map[string]struct{}{}, last: map[string]lastGot{}, told: decide.Told{}}
+	d.reader = world.NewReader(func() { d.stale = true })
+	return d
 }
 
 // NoteChanged takes in what changes.
 func (d *Allocator) NoteChanged(e world.Entry) {
-	if d.stale = d.stale || len(d.readers.Of(e)) > 0; e.Kind == world.KindNode {
+	if e.Kind == world.KindNode {
 		d.changed[e.Key] = struct{}{}
 	}
 }
@@ -61,7 +63,7 @@ func (d *Allocator) Decide(v decide.View) (desired []decide.Desired, again time.
 	for _, name := range names {
 		d.taken.putNode(name, v.Node(name))
 	}
-	w := d.readers.Reading(v.World, struct{}{})
+	w := d.reader.Reading(v.World)
 	for _, name := range names {
 		n := v.Node(name)
 		if n == nil {
