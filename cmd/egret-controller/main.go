@@ -16,6 +16,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/egret-net/egret/internal/controller"
+	"github.com/egret-net/egret/internal/feature/all"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/metrics"
 	"github.com/egret-net/egret/internal/settings"
@@ -86,9 +87,10 @@ func runController(o *options) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	source := kube.NewSource(clients, log, kube.Followed()...)
+	source := kube.NewSource(clients, log, kube.Followed(all.ServedKinds().AllResources()...)...)
 	own := controller.NewMetrics()
-	c := controller.New(&o.config, source, controller.APIWriter{Clients: clients, Node: o.nodeName}, own, log)
+	c := controller.New(&o.config, all.ServedKinds(), source, controller.APIWriter{Clients: clients,
+		Node: o.nodeName}, own, log)
 	prober := c.Probe(o.nodeName, o.reach.Port, o.reach.TLS, o.reach.Witnesses)
 
 	group, ctx := errgroup.WithContext(ctx)

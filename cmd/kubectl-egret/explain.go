@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/egret-net/egret/internal/explain"
+	"github.com/egret-net/egret/internal/feature/all"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/trace"
 	"github.com/egret-net/egret/internal/world"
@@ -61,7 +62,7 @@ func explainPacket(ctx context.Context, o *options, pod string, p trace.Packet) 
 	if err != nil {
 		return "", err
 	}
-	answer, err := explain.Ask(w, key, p)
+	answer, err := explain.Ask(all.ServedKinds(), w, key, p)
 	if err != nil {
 		return "", err
 	}
@@ -90,5 +91,5 @@ func readWorld(ctx context.Context, o *options) (*world.World, error) {
 		return nil, err
 	}
 	w := world.New("", config)
-	return w, kube.Load(ctx, clients, w, kube.Followed()...)
+	return w, kube.Load(ctx, clients, w, kube.Followed(all.ServedKinds().AllResources()...)...)
 }

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/egret-net/egret/internal/decide"
+	"github.com/egret-net/egret/internal/feature"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/probe"
 	"github.com/egret-net/egret/internal/world"
@@ -50,7 +52,8 @@ type Controller struct {
 	reach    reach
 	outbox   *outbox       // nil while another leads
 	changed  []world.Entry // in the world, by the change or decision under way
-	deciders deciders
+	features feature.Kinds
+	deciders []decide.Decider         // of one term, in the order in which they decide
 	kinds    map[world.Kind]kube.Kind // of the objects that are written
 	news     map[target]news          // Events of what is not written yet
 	synced   bool
@@ -73,15 +76,16 @@ type Source interface {
 }
 
 // New makes a controller that decides nothing before it is told to Lead.
-func New(c *world.Config, source Source, writer Writer, metrics *Metrics, log *slog.Logger) *Controller {
+func New(c *world.Config, features feature.Kinds, source Source, writer Writer, metrics *Metrics, log *slog.Logger,
+) *Controller {
 	out := &Controller{
-		log: log, metrics: metrics, writer: writer, world: world.New("", c), source: source,
+		log: log, metrics: metrics, writer: writer, world: features.NewWorld("", c), features: features, source: source,
 		now: time.Now, later: runLater,
 		terms: make(chan context.Context), results: make(chan result), events: make(chan posting, eventBacklog),
 		untold: make(chan posting),
 		found:  make(chan probe.Change), agents: make(chan probe.AgentChange), leaders: make(chan string),
 		reach:    newReach(),
-		deciders: newDeciders(), kinds: writtenKinds(), news: map[target]news{},
+		deciders: features.NewDeciders(), kinds: writtenKinds(features), news: map[target]news{},
 	}
 	out.world.FollowChanges(out.noteChanged)
 	return out
@@ -166,7 +170,7 @@ func (c *Controller) endTerm() {
 	c.log.Info("no longer leading")
 	c.metrics.resetGauges()
 	c.outbox = nil
-	c.deciders, c.news = newDeciders(), map[target]news{}
+	c.deciders, c.news = c.features.NewDeciders(), map[target]news{}
 	c.world.ForgetReaders()
 	c.world.Undecide()
 }
@@ -216,7 +220,7 @@ func decisionDelay(k world.Kind) time.Duration {
 // noteChanged tells deciders and the prober what changes in the world.
 func (c *Controller) noteChanged(e world.Entry) {
 	c.changed = append(c.changed, e)
-	for _, d := range c.deciders.allDeciders() {
+	for _, d := range c.deciders {
 		d.NoteChanged(e)
 	}
 	c.strayed = c.strayed || e.Kind == world.KindEgressService
@@ -230,7 +234,7 @@ func (c *Controller) noteChanged(e world.Entry) {
 // there is nothing new to decide.
 func (c *Controller) takeShown(now time.Time) {
 	for e := range c.world.ShownAnew() {
-		for _, d := range c.deciders.allDeciders() {
+		for _, d := range c.deciders {
 			c.decideBy(d.Seen(c.decideView(now), e))
 		}
 		c.outbox.noteShown(target{e.Kind, e.Key})

@@ -18,6 +18,7 @@ import (
 
 	v1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/internal/controller"
+	"github.com/egret-net/egret/internal/feature/all"
 	"github.com/egret-net/egret/internal/probe"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -41,7 +42,7 @@ func start(t *testing.T, a *api) (m *controller.Metrics, stop func()) {
 func startOne(t *testing.T, a *api) (c *controller.Controller, m *controller.Metrics, stop func()) {
 	t.Helper()
 	m = controller.NewMetrics()
-	c = controller.New(config(), a, a, m, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	c = controller.New(config(), all.ServedKinds(), a, a, m, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
 	go a.run(ctx)
@@ -190,7 +191,7 @@ func TestProbesNodes(t *testing.T) {
 		conf := config()
 		conf.ClusterSubnets[0].CIDR, conf.ReachabilityTimeout = netip.MustParsePrefix("127.8.0.0/16"), time.Second
 		m := controller.NewMetrics()
-		c := controller.New(conf, a, a, m, slog.New(slog.DiscardHandler))
+		c := controller.New(conf, all.ServedKinds(), a, a, m, slog.New(slog.DiscardHandler))
 		p := c.Probe("n1", 0, probe.Files{}, nil)
 		go a.run(t.Context())
 		go c.Run(t.Context())

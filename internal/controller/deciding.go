@@ -8,41 +8,21 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/egret-net/egret/internal/decide"
+	"github.com/egret-net/egret/internal/feature"
 	"github.com/egret-net/egret/internal/feature/egressip"
-	"github.com/egret-net/egret/internal/feature/egressservice"
-	"github.com/egret-net/egret/internal/feature/service"
-	"github.com/egret-net/egret/internal/feature/zone"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/world"
 )
 
-// deciders are those of one term, in the order in which they decide.
-type deciders struct {
-	allocator *zone.Allocator
-	assigner  *egressip.Assigner
-	overlaps  *egressip.Overlapper // of what was assigned
-	traffic   *egressip.Selector
-	refuser   *service.Refuser
-	hosts     *egressservice.Decider
-}
-
-func newDeciders() deciders {
-	return deciders{allocator: zone.NewAllocator(), assigner: egressip.NewAssigner(),
-		overlaps: egressip.NewOverlapper(), traffic: egressip.NewSelector(), refuser: service.NewRefuser(),
-		hosts: egressservice.NewDecider()}
-}
-
-func (d deciders) allDeciders() []decide.Decider {
-	return []decide.Decider{d.allocator, d.assigner, d.overlaps, d.traffic, d.refuser, d.hosts}
-}
-
 // writtenKinds are the kinds of objects that deciders decide about.
-func writtenKinds() map[world.Kind]kube.Kind {
-	kinds := map[world.Kind]kube.Kind{}
-	for _, k := range []kube.Kind{kube.Nodes(), kube.EgressIPs(), kube.Services(), kube.EgressServices()} {
-		kinds[k.Writing().Kind] = k
+func writtenKinds(kinds feature.Kinds) map[world.Kind]kube.Kind {
+	written := map[world.Kind]kube.Kind{}
+	for _, k := range kinds.AllResources() {
+		if k.Writing().Write != nil {
+			written[k.Writing().Kind] = k
+		}
 	}
-	return kinds
+	return written
 }
 
 // news are Events about the pending write of an object.
@@ -64,6 +44,16 @@ func (n *news) addEvent(e decide.Event) {
 	n.events = append(n.events, e)
 }
 
+// deciderOf returns the one decider of a type, for the metrics that describe it.
+func deciderOf[T decide.Decider](all []decide.Decider) (one T) {
+	for _, d := range all {
+		if is, ok := d.(T); ok {
+			return is
+		}
+	}
+	return one
+}
+
 func (c *Controller) decideView(now time.Time) decide.View {
 	return decide.View{World: c.world, Now: now.UTC().Truncate(time.Microsecond)}
 }
@@ -72,7 +62,7 @@ func (c *Controller) decideView(now time.Time) decide.View {
 func (c *Controller) decideAll(now time.Time) {
 	var decided []target
 	c.passTime(now)
-	for _, d := range c.deciders.allDeciders() {
+	for _, d := range c.deciders {
 		desired, again := d.Decide(c.decideView(now))
 		c.decideBy(again)
 		for _, one := range desired {
@@ -83,7 +73,7 @@ func (c *Controller) decideAll(now time.Time) {
 		}
 	}
 	c.passTime(now) // addresses that were taken from nodes just now
-	c.metrics.latencies.allDecided(c.deciders.assigner, now)
+	c.metrics.latencies.allDecided(deciderOf[*egressip.Assigner](c.deciders), now)
 	for _, t := range decided {
 		c.writeIfNeeded(t)
 	}
@@ -91,7 +81,8 @@ func (c *Controller) decideAll(now time.Time) {
 		c.writeIfNeeded(t)
 	}
 	c.metrics.forgetGone(c.world)
-	c.metrics.countDecision(c.world, c.deciders.assigner, c.deciders.overlaps.Pods())
+	c.metrics.countDecision(c.world, deciderOf[*egressip.Assigner](c.deciders),
+		deciderOf[*egressip.Overlapper](c.deciders).Pods())
 }
 
 // passTime lets time pass in the world.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/egret-net/egret/internal/compile/compiletest"
+	"github.com/egret-net/egret/internal/feature/all"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -37,7 +38,8 @@ type size struct{ nodes, egressNodes, egressIPs int }
 func newBig(ctx context.Context, of size) *big {
 	config := compiletest.Config(world.SharedGateway)
 	config.ClusterSubnets[0].CIDR = netip.MustParsePrefix("10.0.0.0/8")
-	x := &big{New(config, nowhere{}, nowhere{}, NewMetrics(), slog.New(slog.DiscardHandler)), time.Unix(100_000, 0)}
+	x := &big{New(config, all.ServedKinds(), nowhere{}, nowhere{}, NewMetrics(), slog.New(slog.DiscardHandler)),
+		time.Unix(100_000, 0)}
 	x.beginTerm(ctx)
 	for i := 1; i <= of.nodes; i++ {
 		x.applyChange(func(w *world.World) { w.SetNode(bigNode(i, of.egressNodes)) })
@@ -226,7 +228,7 @@ func TestBudget(t *testing.T) {
 // newcomer is a controller that sees an EgressIP come, and go again, beside so many pods that it does not select.
 func newcomer(ctx context.Context, others int) (live func()) {
 	c := compiletest.NewNewcomer("", others)
-	x := &big{New(c.World.Config, nowhere{}, nowhere{}, NewMetrics(), slog.New(slog.DiscardHandler)),
+	x := &big{New(c.World.Config, all.ServedKinds(), nowhere{}, nowhere{}, NewMetrics(), slog.New(slog.DiscardHandler)),
 		time.Unix(100_000, 0)}
 	x.world = c.World
 	x.beginTerm(ctx)

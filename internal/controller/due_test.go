@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/egret-net/egret/internal/compile/compiletest"
+	"github.com/egret-net/egret/internal/feature/all"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -35,7 +36,8 @@ func TestWaitsForWhatADecisionAsksFor(t *testing.T) {
 // nothing waits for an hour.
 func TestDueThoughTheClockWasSetBack(t *testing.T) {
 	config := compiletest.Config(world.SharedGateway)
-	c, now := New(config, nowhere{}, nowhere{}, NewMetrics(), slog.New(slog.DiscardHandler)), time.Now()
+	c, now := New(config, all.ServedKinds(), nowhere{}, nowhere{}, NewMetrics(), slog.New(slog.DiscardHandler)),
+		time.Now()
 	c.outbox, c.synced = newOutbox(t.Context(), c.results), true
 	c.decided = now
 	c.decideBy(c.decideView(now).Now.Add(5 * time.Second))

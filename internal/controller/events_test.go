@@ -18,6 +18,7 @@ import (
 
 	v1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/internal/controller"
+	"github.com/egret-net/egret/internal/feature/all"
 	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/world"
@@ -65,7 +66,8 @@ func TestLastEvents(t *testing.T) {
 			a := newAPI(0)
 			a.putNode(aNode("n1", 2))
 			w := mute{a, answers}
-			c := controller.New(config(), a, w, controller.NewMetrics(), slog.New(slog.DiscardHandler))
+			c := controller.New(config(), all.ServedKinds(), a, w, controller.NewMetrics(),
+				slog.New(slog.DiscardHandler))
 			ctx, stop := context.WithCancel(t.Context())
 			ended := make(chan struct{})
 			go a.run(ctx)
@@ -106,7 +108,8 @@ func TestEventsOfWhatIsWritten(t *testing.T) {
 		a.putNode(aNode("n1", 2))
 		a.putNode(aNode("n2", 3))
 		w := slow{a, "e", make(chan struct{})}
-		c := controller.New(config(), a, w, controller.NewMetrics(), slog.New(slog.NewTextHandler(io.Discard, nil)))
+		c := controller.New(config(), all.ServedKinds(), a, w, controller.NewMetrics(),
+			slog.New(slog.NewTextHandler(io.Discard, nil)))
 		ctx, cancel := context.WithCancel(t.Context())
 		go a.run(ctx)
 		go c.Run(ctx)
@@ -141,7 +144,8 @@ func TestEventsOfWhatCannotBeWritten(t *testing.T) {
 		a.putNode(aNode("n1", 2))
 		a.putNode(aNode("n2", 3))
 		w := slow{a, "e", make(chan struct{})}
-		c := controller.New(config(), a, w, controller.NewMetrics(), slog.New(slog.NewTextHandler(io.Discard, nil)))
+		c := controller.New(config(), all.ServedKinds(), a, w, controller.NewMetrics(),
+			slog.New(slog.NewTextHandler(io.Discard, nil)))
 		go a.run(t.Context())
 		go c.Run(t.Context())
 		c.Lead(t.Context())
@@ -200,7 +204,8 @@ func TestEventsAreTriedAgain(t *testing.T) {
 				w := &refusing{api: newAPI(0), err: x.err}
 				w.times.Store(x.times)
 				w.putNode(aNode("n1", 2))
-				c := controller.New(config(), w.api, w, controller.NewMetrics(), slog.New(slog.DiscardHandler))
+				c := controller.New(config(), all.ServedKinds(), w.api, w, controller.NewMetrics(),
+					slog.New(slog.DiscardHandler))
 				ctx, cancel := context.WithCancel(t.Context())
 				go w.run(ctx)
 				go c.Run(ctx)
@@ -226,7 +231,7 @@ func TestEventsOfWhatTheConditionDoesNotSay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAPI(0)
 		a.putNode(aNode("n1", 2))
-		c := controller.New(config(), a, a, controller.NewMetrics(), slog.New(slog.DiscardHandler))
+		c := controller.New(config(), all.ServedKinds(), a, a, controller.NewMetrics(), slog.New(slog.DiscardHandler))
 		ctx, cancel := context.WithCancel(t.Context())
 		go a.run(ctx)
 		go c.Run(ctx)

@@ -12,6 +12,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/egret-net/egret/internal/controller"
+	"github.com/egret-net/egret/internal/feature/all"
 	"github.com/egret-net/egret/internal/metrics/metricstest"
 	"github.com/egret-net/egret/internal/probe"
 	"github.com/egret-net/egret/internal/world"
@@ -60,7 +61,7 @@ func TestStandbyTellsOfNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, m := newAPI(0), controller.NewMetrics()
 		a.putNode(aNode("n1", 2))
-		c := controller.New(config(), a, a, m, slog.New(slog.NewTextHandler(io.Discard, nil)))
+		c := controller.New(config(), all.ServedKinds(), a, a, m, slog.New(slog.NewTextHandler(io.Discard, nil)))
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go a.run(ctx)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/egret-net/egret/internal/controller"
+	"github.com/egret-net/egret/internal/feature/all"
 	"github.com/egret-net/egret/internal/kube"
 )
 
@@ -198,7 +199,7 @@ func TestManyStatusesBlameNobody(t *testing.T) {
 		for i := range n {
 			a.putEgressIP(anEgressIP(fmt.Sprint("e", i), n-i, fmt.Sprintf("172.18.%d.%d", 1+i/250, 1+i%250)))
 		}
-		c := controller.New(config(), a, lengthy{a, 450 * time.Millisecond}, controller.NewMetrics(),
+		c := controller.New(config(), all.ServedKinds(), a, lengthy{a, 450 * time.Millisecond}, controller.NewMetrics(),
 			slog.New(slog.NewTextHandler(io.Discard, nil)))
 		go a.run(t.Context())
 		go c.Run(t.Context())

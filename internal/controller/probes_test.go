@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/egret-net/egret/internal/feature/all"
 	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/probe"
@@ -96,7 +97,7 @@ func (f *followed) Follow(t []probe.Target, _ probe.Witnesses) { *f = t }
 func TestNewTargetsAreNotAnswering(t *testing.T) {
 	w := cluster(t, egressNode("a"), egressNode("b"))
 	prober := &followed{}
-	c := New(w.Config, nil, nil, NewMetrics(), slog.New(slog.DiscardHandler))
+	c := New(w.Config, all.ServedKinds(), nil, nil, NewMetrics(), slog.New(slog.DiscardHandler))
 	c.world, c.prober, c.source = w, prober, noSource{}
 	notAnswering := func() (names string) {
 		for _, n := range w.Nodes() {
@@ -148,7 +149,7 @@ func TestDoubtEnds(t *testing.T) {
 		}
 		w.SetNode(n)
 	}
-	c := New(w.Config, nil, nil, NewMetrics(), slog.New(slog.DiscardHandler))
+	c := New(w.Config, all.ServedKinds(), nil, nil, NewMetrics(), slog.New(slog.DiscardHandler))
 	c.world, c.source = w, noSource{}
 	follow := func() { c.strayed = true; c.followTargets() }
 	prober := c.Probe("b", 0, probe.Files{}, nil)

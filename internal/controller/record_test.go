@@ -12,6 +12,7 @@ import (
 
 	v1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/internal/controller"
+	"github.com/egret-net/egret/internal/feature/all"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -35,7 +36,8 @@ func (a *api) list(names ...string) {
 // leads starts a controller that leads until stop.
 func (a *api) leads(t *testing.T) (stop func()) {
 	ctx, stop := context.WithCancel(t.Context())
-	c := controller.New(config(), a, a, controller.NewMetrics(), slog.New(slog.NewTextHandler(io.Discard, nil)))
+	c := controller.New(config(), all.ServedKinds(), a, a, controller.NewMetrics(),
+		slog.New(slog.NewTextHandler(io.Discard, nil)))
 	go c.Run(ctx)
 	c.Lead(ctx)
 	return stop

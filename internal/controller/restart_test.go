@@ -13,6 +13,7 @@ import (
 
 	v1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/internal/controller"
+	"github.com/egret-net/egret/internal/feature/all"
 )
 
 // A problem that stands is told once, whichever controller leads: the node itself says that it was told. It goes with
@@ -26,7 +27,8 @@ func TestStandingProblemIsToldOnce(t *testing.T) {
 		go a.run(t.Context())
 		lead := func() (stop func()) {
 			ctx, stop := context.WithCancel(t.Context())
-			c := controller.New(config(), a, a, controller.NewMetrics(), slog.New(slog.NewTextHandler(io.Discard, nil)))
+			c := controller.New(config(), all.ServedKinds(), a, a, controller.NewMetrics(),
+				slog.New(slog.NewTextHandler(io.Discard, nil)))
 			go c.Run(ctx)
 			c.Lead(ctx)
 			return stop

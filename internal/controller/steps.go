@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/egret-net/egret/internal/feature/all"
 	"github.com/egret-net/egret/internal/probe"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -30,7 +31,7 @@ type Steps struct {
 
 // NewSteps makes a controller that does not lead.
 func NewSteps(s Surroundings) *Steps {
-	c := New(s.Config, s.Source, s.Writer, NewMetrics(), slog.New(slog.DiscardHandler))
+	c := New(s.Config, all.ServedKinds(), s.Source, s.Writer, NewMetrics(), slog.New(slog.DiscardHandler))
 	c.now, c.later, c.self, c.prober = s.Now, s.Later, s.Self, s.Prober
 	c.results = make(chan result, eventBacklog)
 	return &Steps{c: c, stop: func() {}}

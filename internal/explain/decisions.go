@@ -40,7 +40,7 @@ func (a Answer) describeDecisions() string {
 	for _, s := range d.allStandbys(unserved) {
 		out.WriteString(d.describeStandby(s))
 	}
-	out.WriteString(d.inactiveServices(claims) + d.withoutFamily())
+	out.WriteString(d.inactiveServices(claims) + d.withoutFamily() + a.scope.kinds.ExplainPacket(w, a.Pod, a.Ends))
 	if out.Len() == 0 {
 		out.WriteString("nobody: no EgressIP selects the pod, and it is behind no Service with an EgressService; it " +
 			"leaves with its node's address\n")

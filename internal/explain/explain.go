@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/egret-net/egret/internal/feature"
 	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/trace"
 	"github.com/egret-net/egret/internal/world"
@@ -22,8 +23,8 @@ type Answer struct {
 	scope scope
 }
 
-// Ask finds the answer in a world that is of no node. The packet has no source.
-func Ask(w *world.World, key string, p trace.Packet) (Answer, error) {
+// Ask finds the answer in a world that is of no node, by the kinds that are served. The packet has no source.
+func Ask(kinds feature.Kinds, w *world.World, key string, p trace.Packet) (Answer, error) {
 	pod, err := Pod(w, key)
 	if err == nil {
 		err = checkPod(w, pod)
@@ -34,7 +35,7 @@ func Ask(w *world.World, key string, p trace.Packet) (Answer, error) {
 	if p, err = Packet(pod, p); err != nil {
 		return Answer{}, err
 	}
-	s, err := scopeOf(w, pod, p)
+	s, err := scopeOf(kinds, w, pod, p)
 	if err != nil {
 		return Answer{}, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/egret-net/egret/internal/compile/compiletest"
 	"github.com/egret-net/egret/internal/explain"
+	"github.com/egret-net/egret/internal/feature/all"
 	"github.com/egret-net/egret/internal/feature/featuretest"
 	"github.com/egret-net/egret/internal/trace"
 	"github.com/egret-net/egret/internal/world"
@@ -44,12 +45,13 @@ func withService(nodes int) (*world.World, string, trace.Packet) {
 // TestManyEndpoints: each endpoint of a Service is an end, and where there are too many, that is said.
 func TestManyEndpoints(t *testing.T) {
 	w, pod, p := withService(40)
-	a, err := explain.Ask(w, pod, p)
+	a, err := explain.Ask(all.ServedKinds(), w, pod, p)
 	if err != nil || len(a.Ends) < 40 || strings.Contains(fmt.Sprint(a.Ends), "dropped") {
 		t.Errorf("%v: %d ends: %v", err, len(a.Ends), a.Ends)
 	}
 	w, pod, p = withService(100)
-	if _, err := explain.Ask(w, pod, p); err == nil || !strings.Contains(err.Error(), "ask about the address") {
+	if _, err := explain.Ask(all.ServedKinds(), w, pod, p); err == nil || !strings.Contains(err.Error(),
+		"ask about the address") {
 		t.Errorf("100 nodes: %v", err)
 	}
 }
@@ -57,7 +59,7 @@ func TestManyEndpoints(t *testing.T) {
 func BenchmarkAsk(b *testing.B) {
 	w, pod, p := withService(60)
 	for b.Loop() {
-		if _, err := explain.Ask(w, pod, p); err != nil {
+		if _, err := explain.Ask(all.ServedKinds(), w, pod, p); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/egret-net/egret/internal/compile"
-	"github.com/egret-net/egret/internal/feature/all"
+	"github.com/egret-net/egret/internal/feature"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/trace"
@@ -16,6 +16,7 @@ import (
 
 // scope is what of a world a packet of a pod may meet: a few rows of a few nodes.
 type scope struct {
+	kinds    feature.Kinds
 	w        *world.World
 	pod      *world.Pod
 	objects  []ref.Object        // that may decide about its source
@@ -29,8 +30,8 @@ type scope struct {
 // mostNodes bounds the plans that are compiled for one packet: an agent does nothing else meanwhile.
 const mostNodes = 64
 
-func scopeOf(w *world.World, pod *world.Pod, p trace.Packet) (scope, error) {
-	s := scope{w: w, pod: pod, objects: objectsOf(w, pod), services: map[string]bool{},
+func scopeOf(kinds feature.Kinds, w *world.World, pod *world.Pod, p trace.Packet) (scope, error) {
+	s := scope{kinds: kinds, w: w, pod: pod, objects: objectsOf(w, pod), services: map[string]bool{},
 		at: map[netip.Addr]bool{p.Dst: true}}
 	if w.Service(world.APIServers) != nil {
 		s.services[world.APIServers] = true
@@ -138,7 +139,7 @@ func (s scope) planOf(node string) *plan.State {
 	if !slices.Contains(s.near, node) { // an endpoint's: to others it has nothing to send
 		nodes = append(slices.Clone(s.near), node)
 	}
-	return compile.Some(as, all.Features(), map[world.Kind][]string{
+	return compile.Some(as, s.kinds.AllFeatures(), map[world.Kind][]string{
 		world.KindNode: nodes, world.KindPod: s.pods, world.KindAttachment: attached,
 		world.KindEgressIP: s.egressIPs(), world.KindService: slices.Sorted(maps.Keys(s.services)),
 	})

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/egret-net/egret/internal/feature"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/trace"
 	"github.com/egret-net/egret/internal/world"
@@ -11,8 +12,9 @@ import (
 
 // Way walks a packet of a pod over the plan of the pod's node, which the world is of, and over what other nodes' plans
 // must be. Tables are this host's own. The packet has a source.
-func Way(w *world.World, own *plan.State, tables trace.Lookup, pod *world.Pod, p trace.Packet) ([]trace.End, error) {
-	s, err := scopeOf(w, pod, p)
+func Way(kinds feature.Kinds, w *world.World, own *plan.State, tables trace.Lookup, pod *world.Pod,
+	p trace.Packet) ([]trace.End, error) {
+	s, err := scopeOf(kinds, w, pod, p)
 	if err != nil {
 		return nil, err
 	}

@@ -39,6 +39,11 @@ func Config(path string, qps float32, userAgent string) (*rest.Config, error) {
 	return c, nil
 }
 
+// ListRequest asks for all objects of a kind in a namespace, "" for all.
+func (c *Clients) ListRequest(kind Kind, namespace string) *rest.Request {
+	return kind.restClient(c).Get().Namespace(namespace).Resource(kind.pluralName())
+}
+
 // NewClients makes clients of one configuration.
 func NewClients(c *rest.Config) (*Clients, error) {
 	scheme := runtime.NewScheme()

@@ -13,20 +13,16 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// One function a kind. All programs follow the same kinds, and the controller writes those that it has deciders for.
+// One function a kind. All programs follow the kinds of all features (feature.Kind), and the controller writes those
+// that say how.
 
-// Followed are all kinds that are followed.
-func Followed() []Kind { return append(followedWhole(), Pods(), EgressNodes()) }
+// Followed returns the kinds that controllers follow: those of features, pods, and all that nodes report.
+func Followed(features ...Kind) []Kind { return append(features, Pods(), EgressNodes()) }
 
-// FollowedBy returns what a node's agent follows: of what nodes report, its own words and what concerns other nodes,
-// and pods once they have a node.
-func FollowedBy(node string) []Kind {
-	return append(followedWhole(), boundPods(), ownEgressNode(node), othersEgressNodes(node))
-}
-
-func followedWhole() []Kind {
-	return []Kind{Nodes(), Namespaces(), Services(), EndpointSlices(), EgressIPs(), EgressIPTraffics(),
-		EgressServices()}
+// FollowedBy returns the kinds that a node's agent follows: those of features, pods once they have a node, and of what
+// nodes report its own words and what concerns other nodes.
+func FollowedBy(node string, features ...Kind) []Kind {
+	return append(features, boundPods(), ownEgressNode(node), othersEgressNodes(node))
 }
 
 func ofCore(c *Clients) rest.Interface { return c.Core }

@@ -1,4 +1,4 @@
-package kube
+package kube_test
 
 import (
 	"fmt"
@@ -15,6 +15,7 @@ import (
 	"github.com/egret-net/egret/internal/compile"
 	"github.com/egret-net/egret/internal/compile/compiletest"
 	"github.com/egret-net/egret/internal/feature/all"
+	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -46,7 +47,7 @@ type sliced struct {
 	w       *world.World
 	self    string
 	mode    world.GatewayMode
-	join    *join
+	join    kube.Joined
 	pods    map[string]*world.Pod
 	service *corev1.Service
 	slices  map[string]*discoveryv1.EndpointSlice
@@ -61,7 +62,7 @@ const (
 func newSliced(t *rapid.T) *sliced {
 	s := &sliced{self: rapid.SampledFrom([]string{"n1", "n2"}).Draw(t, "node"),
 		mode: rapid.SampledFrom([]world.GatewayMode{world.SharedGateway, world.LocalGateway}).Draw(t, "mode"),
-		join: newJoin(), pods: map[string]*world.Pod{}, slices: map[string]*discoveryv1.EndpointSlice{}}
+		join: kube.NewJoined(), pods: map[string]*world.Pod{}, slices: map[string]*discoveryv1.EndpointSlice{}}
 	s.w = compiletest.Small(s.self, s.mode)
 	for i := range manyPods {
 		s.setPod(podNumber(i, false))
@@ -83,7 +84,7 @@ func podNumber(i int, labelled bool) *world.Pod {
 }
 
 func lotsOfPods(selects string) *corev1.Service {
-	o := loadBalancer()
+	o := kube.LoadBalancer()
 	o.Namespace, o.Name = "ns0", "s0"
 	o.Spec.Selector, o.Spec.ClusterIPs = map[string]string{selects: "web"}, []string{"10.96.0.9", "fd00:10:96::9"}
 	return o
@@ -113,11 +114,11 @@ func (s *sliced) step(t *rapid.T) {
 	case 9:
 		if s.service = nil; rapid.Bool().Draw(t, "the EgressService goes") {
 			s.egress = nil
-			s.join.delService(s.w, "ns0/s0")
+			s.join.DelService(s.w, "ns0/s0")
 			s.w.DelEgressService("ns0/s0")
 			return
 		}
-		s.join.delService(s.w, "ns0/s0")
+		s.join.DelService(s.w, "ns0/s0")
 		return
 	case 10:
 		s.moveEndpoint(t)
@@ -136,7 +137,7 @@ func (s *sliced) setPod(p *world.Pod) {
 
 func (s *sliced) setService(o *corev1.Service) {
 	s.service = o
-	s.join.setService(s.w, servicePartOf(o))
+	s.join.SetService(s.w, o)
 }
 
 func (s *sliced) setEgress(t *rapid.T) {
@@ -172,19 +173,19 @@ func (s *sliced) setSlice(t *rapid.T, i int) {
 }
 
 func sliceOf(i int, endpoints []discoveryv1.Endpoint) *discoveryv1.EndpointSlice {
-	o := slice(fmt.Sprint("s0-", i), "web", 8080, endpoints...)
+	o := kube.Slice(fmt.Sprint("s0-", i), "web", 8080, endpoints...)
 	o.Namespace, o.Labels = "ns0", map[string]string{discoveryv1.LabelServiceName: "s0"}
 	return o
 }
 
 func (s *sliced) put(o *discoveryv1.EndpointSlice) {
 	s.slices[o.Name] = o
-	s.join.setSlice(s.w, slicePartOf(o))
+	s.join.SetSlice(s.w, o)
 }
 
 func (s *sliced) delSlice(name string) {
 	delete(s.slices, name)
-	s.join.delSlice(s.w, "ns0/"+name)
+	s.join.DelSlice(s.w, "ns0/"+name)
 }
 
 // moveEndpoint takes an endpoint from one slice to another of its family, which is told first or last.
@@ -221,7 +222,7 @@ func (s *sliced) fromNothing() *plan.State {
 		parts := slices.SortedFunc(maps.Values(s.slices), func(a, b *discoveryv1.EndpointSlice) int {
 			return strings.Compare(a.Name, b.Name)
 		})
-		w.SetService(Service(s.service, parts))
+		w.SetService(kube.Service(s.service, parts))
 	}
 	if s.egress != nil {
 		w.SetEgressService(s.egress)

@@ -10,6 +10,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"github.com/egret-net/egret/internal/compile/compiletest"
+	"github.com/egret-net/egret/internal/feature/all"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane/planetest"
 	"github.com/egret-net/egret/internal/plane/route"
@@ -27,7 +28,7 @@ func TestOwnSourcesFollowTheHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	var targets targets
-	a := newAgent("n1", config, slog.New(slog.DiscardHandler))
+	a := newAgent("n1", config, all.ServedKinds(), slog.New(slog.DiscardHandler))
 	a.tellOwn = func([]plan.Announcement) {}
 	a.addrs = targets.tellAddrs
 	for i, address := range []string{"172.18.0.2/16", "172.18.0.3/16"} {
@@ -57,7 +58,7 @@ func TestAnotherHardwareAddressIsTold(t *testing.T) {
 	if err := netlink.AddrAdd(bridge, addr); err != nil {
 		t.Fatal(err)
 	}
-	a := newAgent("n1", config, slog.New(slog.DiscardHandler))
+	a := newAgent("n1", config, all.ServedKinds(), slog.New(slog.DiscardHandler))
 	a.addrs = func([]netip.Addr) {}
 	var sent []plan.Announcement
 	a.tellOwn = func(all []plan.Announcement) { sent = append(sent, all...) }

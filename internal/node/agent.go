@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	apiv1 "github.com/egret-net/egret/api/v1"
-	"github.com/egret-net/egret/internal/feature/all"
+	"github.com/egret-net/egret/internal/feature"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/node/cniserver"
 	"github.com/egret-net/egret/internal/plan"
@@ -30,6 +30,7 @@ import (
 type Agent struct {
 	config *world.Config
 	self   string
+	kinds  feature.Kinds
 	// hostRoot is where the host's /etc and /usr are.
 	hostRoot string
 	log      *slog.Logger
@@ -204,7 +205,7 @@ func (a *Agent) tidyPods(ctx context.Context, w *world.World) {
 		if at.EgressPaused {
 			paused++
 		}
-		if at.EgressPaused && awaitedObject(&w.View, key) == (ref.Object{}) {
+		if at.EgressPaused && a.kinds.AwaitedObject(&w.View, key) == (ref.Object{}) {
 			a.tidying.beginChore(chore{at, resume}, func() error { return a.resumeEgress(ctx, at) })
 		}
 		if p != nil && p.Completed && p.UID == at.UID {
@@ -277,11 +278,11 @@ func podNetworksValue(nets cniserver.PodNetworks) (map[string]any, error) {
 }
 
 // newAgent is an agent without its targets; Run gives it those.
-func newAgent(self string, c *world.Config, log *slog.Logger) *Agent {
-	a := &Agent{config: c, self: self, log: log, metrics: NewMetrics(), reading: make(chan struct{}, 1)}
+func newAgent(self string, c *world.Config, kinds feature.Kinds, log *slog.Logger) *Agent {
+	a := &Agent{config: c, kinds: kinds, self: self, log: log, metrics: NewMetrics(), reading: make(chan struct{}, 1)}
 	a.subnets.Store(&[]netip.Prefix{})
 	a.gateways.Store(&[]netip.Addr{})
-	a.loop = NewLoop(world.New(self, c), all.Features(), log)
+	a.loop = NewLoop(kinds.NewWorld(self, c), kinds.AllFeatures(), log)
 	a.holding, a.tidying = newHolding(self, a.loop, log), newTidying(a.loop.Again)
 	a.clearing = newClearing(a.loop, a.metrics.countQuestion, log)
 	a.firewall = newFirewall(c.Families(), log)

@@ -130,48 +130,28 @@ func (a *API) Namespace(ctx context.Context, name string) error {
 	return a.Observe(n)
 }
 
-// EgressIPs has the world take in all EgressIPs as they are now.
-func (a *API) EgressIPs(ctx context.Context) error {
-	return a.takeIn(ctx, kube.EgressIPs(), a.egressRequest("egressips"), &apiv1.EgressIPList{})
-}
-
-// EgressIPTraffics has the world take in all EgressIPTraffics as they are now.
-func (a *API) EgressIPTraffics(ctx context.Context) error {
-	return a.takeIn(ctx, kube.EgressIPTraffics(), a.egressRequest("egressiptraffics"), &apiv1.EgressIPTrafficList{})
-}
-
-// EgressServices has the world take in all EgressServices of a namespace as they are now: no other one is for its pods.
-func (a *API) EgressServices(ctx context.Context, namespace string) error {
-	return a.takeIn(ctx, kube.EgressServices(), func() *rest.Request {
-		return a.Clients.EgressIP.Get().Namespace(namespace).Resource("egressservices")
-	}, &apiv1.EgressServiceList{})
-}
-
-// egressRequest asks for all objects of a resource of group k8s.ovn.org.
-func (a *API) egressRequest(plural string) func() *rest.Request {
-	return func() *rest.Request { return a.Clients.EgressIP.Get().Resource(plural) }
-}
-
-// Services has the world take in all Services of a namespace as they are now.
-func (a *API) Services(ctx context.Context, namespace string) error {
-	return a.takeIn(ctx, kube.Services(), func() *rest.Request {
-		return a.Clients.Core.Get().Namespace(namespace).Resource("services")
-	}, &corev1.ServiceList{})
-}
-
-// takeIn has the world take in all objects of a kind that a request lists as they are now. Usually the watch has
+// List has the world take in all objects of a kind in a namespace, "" for all, as they are now. Usually the watch has
 // brought them, and their metadata say so.
-func (a *API) takeIn(ctx context.Context, kind kube.Kind, get func() *rest.Request, list runtime.Object) error {
+func (a *API) List(ctx context.Context, kind kube.Kind, namespace string) error {
 	metadata := &metav1.PartialObjectMetadataList{}
-	err := get().SetHeader("Accept", onlyMetadata).Do(ctx).Into(metadata)
+	request := func() *rest.Request { return a.Clients.ListRequest(kind, namespace) }
+	err := request().SetHeader("Accept", onlyMetadata).Do(ctx).Into(metadata)
 	outdated := func(m metav1.PartialObjectMetadata) bool { return a.Outdated(kind, &m) }
-	if err == nil && slices.ContainsFunc(metadata.Items, outdated) {
-		err = get().Do(ctx).Into(list)
+	if err != nil || !slices.ContainsFunc(metadata.Items, outdated) {
+		return wrapList(kind, err)
 	}
+	list, err := request().Do(ctx).Get()
+	if err != nil {
+		return wrapList(kind, err)
+	}
+	return meta.EachListItem(list, func(o runtime.Object) error { return a.Observe(o) })
+}
+
+func wrapList(kind kube.Kind, err error) error {
 	if err != nil {
 		return fmt.Errorf("list %s: %w", kind.Writing().Plural, err)
 	}
-	return meta.EachListItem(list, func(o runtime.Object) error { return a.Observe(o) })
+	return nil
 }
 
 // onlyMetadata is how a list of no more than metadata is asked for: api-concepts, "Receiving resources as ...

@@ -10,8 +10,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/egret-net/egret/internal/feature/egressip"
-	"github.com/egret-net/egret/internal/feature/egressservice"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/node/cniserver"
 	"github.com/egret-net/egret/internal/ref"
@@ -122,7 +120,7 @@ func (a *Agent) attachPod(ctx context.Context, at *world.Attachment) error {
 	short, cancel := context.WithTimeout(ctx, egressWait)
 	defer cancel()
 	waitsFor, err := askUntilFinal(short, a, func(w *world.World) (ref.Object, bool) {
-		object := awaitedObject(&w.View, at.Key())
+		object := a.kinds.AwaitedObject(&w.View, at.Key())
 		return object, object == ref.Object{}
 	})
 	if err == nil { // the world has a holder; OVN must have it, too
@@ -132,15 +130,6 @@ func (a *Agent) attachPod(ctx context.Context, at *world.Attachment) error {
 		return ctx.Err()
 	}
 	return a.pauseEgress(ctx, at, waitsFor)
-}
-
-// awaitedObject returns the object with a claim to a pod's packets that no node is ready for; zero without such an
-// object.
-func awaitedObject(w *world.View, pod string) ref.Object {
-	if object := egressservice.Waiting(w, pod); object != (ref.Object{}) {
-		return object
-	}
-	return egressip.Waiting(w, pod)
 }
 
 // pauseEgress drops what the pod sends outside until a node is ready to translate it.

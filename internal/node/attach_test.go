@@ -14,6 +14,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/egret-net/egret/internal/compile/compiletest"
+	"github.com/egret-net/egret/internal/feature"
+	"github.com/egret-net/egret/internal/feature/all"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/node/cniserver"
 	"github.com/egret-net/egret/internal/plan"
@@ -115,18 +117,26 @@ func (s *lateServer) list(version, kind string, items ...string) string {
 
 // startLateAgent is an agent of n1 that has listed what the server had, and a target with all that it has written.
 func startLateAgent(t *testing.T, s *lateServer) (*Agent, *ovn.Fake) {
+	return startAgentOf(t, s, all.ServedKinds())
+}
+
+// startAgentOf starts it with other kinds than Egret's, and follows those that come after these.
+func startAgentOf(t *testing.T, s http.Handler, kinds feature.Kinds) (*Agent, *ovn.Fake) {
 	server := httptest.NewServer(s)
 	t.Cleanup(server.CloseClientConnections)
 	clients, err := kube.NewClients(&rest.Config{Host: server.URL, QPS: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, target := newAgent("n1", compiletest.Config(world.SharedGateway), slog.New(slog.DiscardHandler)), ovn.NewFake()
+	a, target := newAgent("n1", compiletest.Config(world.SharedGateway), kinds, slog.New(slog.DiscardHandler)),
+		ovn.NewFake()
 	a.loop.Planes, a.confirmed = []plane.Plane{target}, func() bool { return true }
 	a.holding.withFakes(listen.NewFake())
-	a.source = kube.NewSource(clients, a.log, kube.Namespaces(), kube.Pods(), kube.EgressIPs(), kube.Services())
+	further := kinds[len(all.ServedKinds()):]
+	a.source = kube.NewSource(clients, a.log, append(further.AllResources(), kube.Namespaces(), kube.Pods(),
+		kube.EgressIPs(), kube.Services())...)
 	a.api = &API{Node: "n1", Clients: clients, Observe: a.source.Observe, Outdated: a.source.Outdated}
-	a.reads, a.applied, a.clearing.pastLists = newReads(a.api), a.source.Applied, a.source.SeenPods
+	a.reads, a.applied, a.clearing.pastLists = newReads(a.api, a.kinds.AllReads()), a.source.Applied, a.source.SeenPods
 	a.reports, a.annotations = newMailbox("", Report.Equal, nil, nil, a.log), newMailbox[map[string]string]("", nil, nil,
 		nil, a.log)
 	a.loop.Do(func(w *world.World) {

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/egret-net/egret/internal/feature"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -14,39 +15,46 @@ import (
 const readTimeout = 5 * time.Second
 
 // reads are the requests by which a starting pod's node learns what was written before the pod was.
-type reads struct{ namespace, egressIPs, traffic, egressServices, services *shared }
-
-func newReads(api *API) reads {
-	return reads{
-		namespace: newShared(readTimeout, api.Namespace),
-		egressIPs: newShared(readTimeout, func(ctx context.Context, _ string) error { return api.EgressIPs(ctx) }),
-		traffic: newShared(readTimeout, func(ctx context.Context, _ string) error {
-			return api.EgressIPTraffics(ctx)
-		}),
-		egressServices: newShared(readTimeout, api.EgressServices),
-		services:       newShared(readTimeout, api.Services),
-	}
+type reads struct {
+	namespace *shared
+	lists     []list
 }
 
-// catchUp returns when the targets hold a namespace's labels, EgressIPs, EgressIPTraffics and the namespace's
-// EgressServices with their Services, as they were in Kubernetes at some moment after the call. Watches of different
-// resources are not ordered: a pod's may bring the pod before the namespace's brings the label that it was created
-// under, and by the former label it would leave with its node's address. How far a watch is cannot be told from the
-// pod's resourceVersion: Kubernetes orders versions of one resource only (KEP-5504).
+// list is one list that a feature asks for, by namespace.
+type list struct {
+	feature.Read
+	*shared
+}
+
+func newReads(api *API, wanted []feature.Read) reads {
+	r := reads{namespace: newShared(readTimeout, api.Namespace)}
+	for _, read := range wanted {
+		r.lists = append(r.lists, list{read, newShared(readTimeout, func(ctx context.Context, namespace string) error {
+			return api.List(ctx, read.Resource, namespace)
+		})})
+	}
+	return r
+}
+
+// catchUp returns when the targets hold a namespace's labels and the objects that features read (feature.Read), as they
+// were in Kubernetes at some moment after the call. Watches of different resources are not ordered: a pod's may bring
+// the pod before the namespace's brings the label that it was created under, and by the former label it would leave
+// with its node's address. How far a watch is cannot be told from the pod's resourceVersion: Kubernetes orders versions
+// of one resource only (KEP-5504).
 //
 // Without an answer the pod does not start; it could not be annotated then either. The kubelet tries again.
 func (a *Agent) catchUp(ctx context.Context, namespace string) error {
 	group, all := errgroup.WithContext(ctx)
 	group.Go(func() error { return a.reads.namespace.doShared(all, namespace) })
-	group.Go(func() error { return a.reads.egressIPs.doShared(all, "") })
-	group.Go(func() error { return a.reads.traffic.doShared(all, "") })
-	group.Go(func() error { return a.reads.egressServices.doShared(all, namespace) })
+	a.readLists(all, group, namespace, func(l list) bool { return l.If == nil })
 	err := group.Wait()
 	if err == nil {
 		err = a.applied(ctx)
 	}
-	if err == nil && a.hasEgressService(ctx, namespace) {
-		err = a.reads.services.doShared(ctx, namespace) // which pods one is for is its Service's word
+	if err == nil {
+		group, all = errgroup.WithContext(ctx)
+		a.readLists(all, group, namespace, func(l list) bool { return l.If != nil && a.isNeeded(ctx, l, namespace) })
+		err = group.Wait()
 	}
 	if err != nil {
 		return fmt.Errorf("ask the API server which egress IP the pod has, is it reachable from this node? %w", err)
@@ -57,9 +65,22 @@ func (a *Agent) catchUp(ctx context.Context, namespace string) error {
 	return a.loop.DoAndWait(ctx, func(*world.World) {})
 }
 
-// hasEgressService says whether a namespace has an EgressService; where nobody says, it may have.
-func (a *Agent) hasEgressService(ctx context.Context, namespace string) bool {
-	has := false
-	err := a.loop.Ask(ctx, func(w *world.World) { has = w.EgressServiceIn(namespace) })
-	return err != nil || has
+// readLists asks for some of the lists.
+func (a *Agent) readLists(ctx context.Context, group *errgroup.Group, namespace string, is func(list) bool) {
+	for _, l := range a.reads.lists {
+		key := ""
+		if l.InNamespace {
+			key = namespace
+		}
+		if is(l) {
+			group.Go(func() error { return l.doShared(ctx, key) })
+		}
+	}
+}
+
+// isNeeded says whether a namespace needs a list; if the loop does not answer, it does.
+func (a *Agent) isNeeded(ctx context.Context, l list, namespace string) bool {
+	is := false
+	err := a.loop.Ask(ctx, func(w *world.World) { is = l.If(w, namespace) })
+	return err != nil || is
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/egret-net/egret/internal/compile"
 	"github.com/egret-net/egret/internal/explain"
+	"github.com/egret-net/egret/internal/feature"
 	"github.com/egret-net/egret/internal/node/cniserver"
 	"github.com/egret-net/egret/internal/node/inspect"
 	"github.com/egret-net/egret/internal/plan"
@@ -84,13 +85,14 @@ func (a *Agent) Trace(ctx context.Context, pod string, p trace.Packet) (string, 
 		return "", err
 	}
 	return a.inLoop(ctx, func(w *world.World, m *compile.Memo) (string, error) {
-		return tracePacket(w, m.State, host.Route, pod, p)
+		return tracePacket(a.kinds, w, m.State, host.Route, pod, p)
 	})
 }
 
 // tracePacket walks a packet of a pod over this node's plan and its host's own tables, and over what other nodes' plans
 // must be.
-func tracePacket(w *world.World, own *plan.State, tables trace.Lookup, key string, p trace.Packet) (string, error) {
+func tracePacket(kinds feature.Kinds, w *world.World, own *plan.State, tables trace.Lookup, key string, p trace.Packet,
+) (string, error) {
 	pod, err := ownPod(w, key)
 	if err != nil {
 		return "", err
@@ -98,7 +100,7 @@ func tracePacket(w *world.World, own *plan.State, tables trace.Lookup, key strin
 	if p, err = explain.Packet(pod, p); err != nil {
 		return "", err
 	}
-	ends, err := explain.Way(w, own, tables, pod, p)
+	ends, err := explain.Way(kinds, w, own, tables, pod, p)
 	if err != nil {
 		return "", err
 	}

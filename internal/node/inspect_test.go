@@ -43,7 +43,8 @@ func inspected() (*world.World, *world.Pod) {
 func TestTrace(t *testing.T) {
 	w, p := inspected()
 	own := compile.Full(w, all.Features())
-	text, err := tracePacket(w, own, nil, p.Key(), trace.Packet{Dst: outside, Proto: "tcp", DstPort: 80})
+	text, err := tracePacket(all.ServedKinds(), w, own, nil, p.Key(), trace.Packet{Dst: outside, Proto: "tcp",
+		DstPort: 80})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +57,8 @@ func TestTrace(t *testing.T) {
 		}
 	}
 	to := compiletest.EgressAddr(1)[1] // of IPv6
-	if text, err = tracePacket(w, own, nil, p.Key(), trace.Packet{Dst: to, Proto: "udp", DstPort: 53}); err != nil ||
+	if text, err = tracePacket(all.ServedKinds(), w, own, nil, p.Key(), trace.Packet{Dst: to, Proto: "udp",
+		DstPort: 53}); err != nil ||
 		!strings.Contains(text, "outside by n2 as "+compiletest.EgressAddr(0)[1].String()+"\n") {
 		t.Errorf("%v\n%s", err, text)
 	}
@@ -69,7 +71,8 @@ func TestTraceToAnotherNodesPod(t *testing.T) {
 	w.SetPod(other)
 	own := compile.Full(w, all.Features())
 	for i, ip := range other.IPs {
-		text, err := tracePacket(w, own, nil, p.Key(), trace.Packet{Dst: ip, Proto: "tcp", DstPort: 80})
+		text, err := tracePacket(all.ServedKinds(), w, own, nil, p.Key(), trace.Packet{Dst: ip, Proto: "tcp",
+			DstPort: 80})
 		if want := "\npod " + ip.String() + " at n2 as " + p.IPs[i].String() + "\n"; err != nil ||
 			!strings.Contains(text, want) {
 			t.Errorf("%v, want %q in\n%s", err, want, text)
@@ -82,7 +85,8 @@ func TestTraceGuessesNothing(t *testing.T) {
 	w, p := inspected()
 	own := compile.Full(w, all.Features())
 	own.NB.Put(plan.Owner{}, plan.RowID{Table: "Port_Group", Name: "x"}, plan.Row{})
-	text, err := tracePacket(w, own, nil, p.Key(), trace.Packet{Dst: outside, Proto: "tcp", DstPort: 80})
+	text, err := tracePacket(all.ServedKinds(), w, own, nil, p.Key(), trace.Packet{Dst: outside, Proto: "tcp",
+		DstPort: 80})
 	for _, want := range []string{"no trace: ", "please report this", "the plan of n1: nb Port_Group/x"} {
 		if text != "" || err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q, %v; want %q", text, err, want)
@@ -103,7 +107,7 @@ func TestTraceRefuses(t *testing.T) {
 		compiletest.Pod(2, "n2").Key(): "runs on n2: run this there", host.Key(): "host's network",
 		starting.Key(): "no port on this node",
 	} {
-		_, err := tracePacket(w, plan.New(), nil, key, trace.Packet{Dst: outside, Proto: "tcp"})
+		_, err := tracePacket(all.ServedKinds(), w, plan.New(), nil, key, trace.Packet{Dst: outside, Proto: "tcp"})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", key, err, want)
 		}
@@ -111,7 +115,8 @@ func TestTraceRefuses(t *testing.T) {
 	only := *p
 	only.IPs = p.IPs[:1]
 	w.SetPod(&only)
-	_, err := tracePacket(w, plan.New(), nil, p.Key(), trace.Packet{Dst: compiletest.EgressAddr(0)[1], Proto: "tcp"})
+	_, err := tracePacket(all.ServedKinds(), w, plan.New(), nil, p.Key(),
+		trace.Packet{Dst: compiletest.EgressAddr(0)[1], Proto: "tcp"})
 	if err == nil || !strings.Contains(err.Error(), "no address of the family") {
 		t.Errorf("IPv6 from an IPv4 pod: %v", err)
 	}
@@ -137,7 +142,7 @@ const nobodys = "unwanted rows, of which nothing tells whose they were: 1 " +
 
 // startInspected runs the loop of an agent that knows w, and has no targets but what comparers say.
 func startInspected(t *testing.T, w *world.World, comparers ...plane.Comparer) *Agent {
-	a := newAgent("n1", w.Config, slog.New(slog.DiscardHandler))
+	a := newAgent("n1", w.Config, all.ServedKinds(), slog.New(slog.DiscardHandler))
 	a.loop.world, a.comparers = w, comparers
 	a.holding.withFakes(listen.NewFake())
 	a.loop.memo.Update(w)

@@ -15,6 +15,7 @@ import (
 
 	egretv1 "github.com/egret-net/egret/api/egret/v1"
 	"github.com/egret-net/egret/internal/compile/compiletest"
+	"github.com/egret-net/egret/internal/feature/all"
 	"github.com/egret-net/egret/internal/heal"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/world"
@@ -25,7 +26,7 @@ import (
 // alone, and so is a Node of before the last write.
 func TestOverwrittenAnnotationIsWrittenAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := newAgent("n1", compiletest.Config(world.SharedGateway), slog.New(slog.DiscardHandler))
+		a := newAgent("n1", compiletest.Config(world.SharedGateway), all.ServedKinds(), slog.New(slog.DiscardHandler))
 		var writes atomic.Int64
 		a.annotations = newMailbox("annotations", maps.Equal[map[string]string], func(context.Context,
 			map[string]string) (string, error) {
@@ -75,7 +76,7 @@ func TestOverwrittenReportIsWrittenAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		a := newAgent("n1", compiletest.Config(world.SharedGateway), slog.New(slog.DiscardHandler))
+		a := newAgent("n1", compiletest.Config(world.SharedGateway), all.ServedKinds(), slog.New(slog.DiscardHandler))
 		a.source = kube.NewSource(clients, a.log, kube.EgressNodes())
 		watch := func(version int) {
 			t.Helper()

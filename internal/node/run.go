@@ -6,6 +6,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/egret-net/egret/internal/feature/all"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/metrics"
 	"github.com/egret-net/egret/internal/node/cniserver"
@@ -47,7 +48,7 @@ func Run(ctx context.Context, o Options, log *slog.Logger) error {
 	if err := b.runOnce(ctx); err != nil {
 		return err
 	}
-	a := newAgent(o.Node, &o.Config, log)
+	a := newAgent(o.Node, &o.Config, all.ServedKinds(), log)
 	a.hostRoot = o.HostRoot
 	if err := a.connectTargets(o, t); err != nil {
 		return err
@@ -78,10 +79,10 @@ func (a *Agent) connectTargets(o Options, t *targets) error {
 	if err != nil {
 		return err
 	}
-	a.source = kube.NewSource(clients, a.log, kube.FollowedBy(a.self)...)
+	a.source = kube.NewSource(clients, a.log, kube.FollowedBy(a.self, a.kinds.AllResources()...)...)
 	a.api = &API{Node: o.Node, BootID: o.BootID, Version: o.Version, Clients: clients, Observe: a.source.Observe,
 		Outdated: a.source.Outdated}
-	a.reads, a.applied = newReads(a.api), a.source.Applied
+	a.reads, a.applied = newReads(a.api, a.kinds.AllReads()), a.source.Applied
 	a.reports = newMailbox("what this node holds", Report.Equal, a.api.Report, a.reportOverwritten, a.log)
 	a.annotations = newMailbox("this node's addresses", maps.Equal[map[string]string], a.api.AnnotateNode,
 		a.annotationsOverwritten, a.log)

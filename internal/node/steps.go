@@ -13,6 +13,7 @@ import (
 
 	egretv1 "github.com/egret-net/egret/api/egret/v1"
 	"github.com/egret-net/egret/internal/clearance"
+	"github.com/egret-net/egret/internal/feature/all"
 	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/node/cniserver"
@@ -81,9 +82,9 @@ type outgoing struct {
 
 // NewSteps starts an agent.
 func NewSteps(o Surroundings) *Steps {
-	a := newAgent(o.Node, o.Config, slog.New(slog.DiscardHandler))
+	a := newAgent(o.Node, o.Config, all.ServedKinds(), slog.New(slog.DiscardHandler))
 	s := &Steps{a: a, o: o}
-	a.source = kube.NewSource(nil, a.log, kube.FollowedBy(o.Node)...)
+	a.source = kube.NewSource(nil, a.log, kube.FollowedBy(o.Node, a.kinds.AllResources()...)...)
 	a.api = &API{Node: o.Node, BootID: o.BootID, Version: "simulated", Observe: a.source.Observe,
 		Outdated: a.source.Outdated}
 	a.reports = newMailbox("report", Report.Equal, s.writeReport, a.reportOverwritten, a.log)
@@ -397,7 +398,7 @@ func (s *Steps) goOn(x *starting) {
 		return
 	}
 	switch {
-	case awaitedObject(&s.a.loop.world.View, x.at.Key()) == (ref.Object{}):
+	case s.a.kinds.AwaitedObject(&s.a.loop.world.View, x.at.Key()) == (ref.Object{}):
 		x.round, x.last, x.until = s.offerChange(noChange), true, time.Time{}
 	case !s.o.Now().Before(x.until):
 		paused := *x.at

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 
 	"github.com/egret-net/egret/internal/compile/compiletest"
+	"github.com/egret-net/egret/internal/feature/all"
 	"github.com/egret-net/egret/internal/node/cniserver"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -30,7 +31,7 @@ func (h *hanging) PodPorts(context.Context) ([]cniserver.PodPort, error) {
 // release. One that failed is begun again, in a round that was asked for.
 func TestTidyIsNotBegunTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := newAgent("n1", compiletest.Config(world.SharedGateway), slog.New(slog.DiscardHandler))
+		a := newAgent("n1", compiletest.Config(world.SharedGateway), all.ServedKinds(), slog.New(slog.DiscardHandler))
 		db := &hanging{lost: make(chan struct{})}
 		a.cni = cniserver.New(db, a, a.log)
 		w := world.New("n1", a.config)

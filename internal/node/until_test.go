@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/egret-net/egret/internal/compile/compiletest"
+	"github.com/egret-net/egret/internal/feature/all"
 	"github.com/egret-net/egret/internal/plane/listen"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -16,7 +17,7 @@ import (
 // startPlainAgent is an agent that knows one pod, and neither targets nor an API server.
 func startPlainAgent(t *testing.T) *Agent {
 	config := compiletest.Config(world.SharedGateway)
-	a := newAgent("n1", config, slog.New(slog.DiscardHandler))
+	a := newAgent("n1", config, all.ServedKinds(), slog.New(slog.DiscardHandler))
 	a.holding.withFakes(listen.NewFake())
 	a.loop.Do(func(w *world.World) {
 		w.SetPod(&world.Pod{Namespace: "shop", Name: "p", UID: "u", Node: "n1"})

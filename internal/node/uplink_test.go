@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/egret-net/egret/internal/compile/compiletest"
+	"github.com/egret-net/egret/internal/feature/all"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane/route"
 	"github.com/egret-net/egret/internal/world"
@@ -70,7 +71,7 @@ func TestGivenAgain(t *testing.T) {
 func TestTellsNeighboursOfTheHardwareAddress(t *testing.T) {
 	const one, two = "02:00:00:00:00:01", "02:00:00:00:00:02"
 	config := compiletest.Config(world.SharedGateway)
-	a := newAgent("n1", config, slog.New(slog.DiscardHandler))
+	a := newAgent("n1", config, all.ServedKinds(), slog.New(slog.DiscardHandler))
 	addr := func(dev, prefix string) route.Address {
 		return route.Address{Dev: dev, Prefix: netip.MustParsePrefix(prefix)}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/egret-net/egret/internal/feature/all"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/node"
 	"github.com/egret-net/egret/internal/plan"
@@ -58,7 +59,8 @@ func newAgent(self string, config *rest.Config) (*agent, error) {
 		return nil, err
 	}
 	a := &agent{self: self, world: world.New(self, ranges), own: map[string]bool{}}
-	a.source = kube.NewSource(clients, slog.New(slog.DiscardHandler), kube.FollowedBy(self)...)
+	a.source = kube.NewSource(clients, slog.New(slog.DiscardHandler), kube.FollowedBy(self,
+		all.ServedKinds().AllResources()...)...)
 	a.api = &node.API{Node: self, BootID: bootID, Version: "scale", Clients: clients, Observe: a.source.Observe,
 		Outdated: a.source.Outdated}
 	return a, nil

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	egretv1 "github.com/egret-net/egret/api/egret/v1"
+	"github.com/egret-net/egret/internal/feature/all"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/probe"
 )
@@ -49,7 +50,7 @@ var errOutOfReach = errors.New("the API server is out of reach")
 func newAPI(s *Sim) *api {
 	a := &api{s: s, objects: map[string]map[string]object{}, kinds: map[string]kube.Kind{},
 		leases: map[string]probe.Lease{}}
-	for _, k := range kube.Followed() {
+	for _, k := range kube.Followed(all.ServedKinds().AllResources()...) {
 		a.kinds[k.Writing().Plural], a.objects[k.Writing().Plural] = k, map[string]object{}
 	}
 	return a

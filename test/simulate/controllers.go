@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/egret-net/egret/internal/controller"
+	"github.com/egret-net/egret/internal/feature/all"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/probe"
 )
@@ -43,13 +44,14 @@ func (s *Sim) addController(node string) {
 func (c *controllerOn) start() {
 	name := c.s.machine(c.node).name
 	c.process = &process{s: c.s, on: c.s.machine(c.node), alive: true}
-	source := kube.NewSource(nil, quiet, kube.Followed()...)
+	source := kube.NewSource(nil, quiet, kube.Followed(all.ServedKinds().AllResources()...)...)
 	c.prober = &prober{c: c, start: c.s.now, judge: probe.Judge{Total: c.s.config.ReachabilityTimeout,
 		Grace: probe.DefaultGrace, Self: name}}
 	c.steps = controller.NewSteps(controller.Surroundings{Config: c.s.config, Source: source,
 		Writer: writer{c, c.process}, Self: name, Prober: c.prober, Now: c.process.now, Later: c.later})
 	c.process.step, c.leads, c.led, c.judge = c.steps.Step, false, "", probe.LeaseJudge{}
-	c.client = c.s.api.follow("controller on "+c.node, c.process, source, kube.Followed())
+	c.client = c.s.api.follow("controller on "+c.node, c.process, source,
+		kube.Followed(all.ServedKinds().AllResources()...))
 }
 
 // kill kills the controller, and starts it again later.

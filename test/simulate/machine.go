@@ -11,6 +11,7 @@ import (
 
 	egretv1 "github.com/egret-net/egret/api/egret/v1"
 	"github.com/egret-net/egret/internal/compile/compiletest"
+	"github.com/egret-net/egret/internal/feature/all"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/node"
 	"github.com/egret-net/egret/internal/plan"
@@ -105,7 +106,8 @@ func (m *machine) startAgent() {
 		Started: m.started, Ask: m.ask,
 	})
 	m.process.step = m.agent.Step
-	m.client = m.s.api.follow("agent of "+m.name, m.process, m.agent.Source(), kube.FollowedBy(m.name))
+	m.client = m.s.api.follow("agent of "+m.name, m.process, m.agent.Source(),
+		kube.FollowedBy(m.name, all.ServedKinds().AllResources()...))
 	m.agent.Tunnels(m.sessions())
 	m.reach()
 	m.process.wake()

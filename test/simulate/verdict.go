@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/egret-net/egret/internal/compile/compiletest"
+	"github.com/egret-net/egret/internal/feature/all"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/trace"
 	"github.com/egret-net/egret/test/oracle"
@@ -46,9 +47,10 @@ func newVerdict(s *Sim) *verdict {
 	return &verdict{s: s, oracle: oracle.New(s.config),
 		skew:    newSkew(),
 		lenient: oracle.New(s.config),
-		source:  kube.NewSource(nil, quiet, kube.Followed()...), reader: readers.Get().(*trace.Reader),
-		read:  &trace.Cluster{},
-		stale: trace.Network{}}
+		source:  kube.NewSource(nil, quiet, kube.Followed(all.ServedKinds().AllResources()...)...),
+		reader:  readers.Get().(*trace.Reader),
+		read:    &trace.Cluster{},
+		stale:   trace.Network{}}
 }
 
 // readers keep what they have made of texts from run to run.
@@ -71,7 +73,7 @@ func (v *verdict) see(plural string, o object, gone bool) {
 
 // relist shows the oracle a history that has gone back. Its source is a new one: it must not depend on what it judges.
 func (v *verdict) relist() {
-	v.source = kube.NewSource(nil, quiet, kube.Followed()...)
+	v.source = kube.NewSource(nil, quiet, kube.Followed(all.ServedKinds().AllResources()...)...)
 	for _, plural := range slices.Sorted(maps.Keys(v.s.api.kinds)) {
 		if plural != "egressnodes" {
 			store := v.source.Store(v.s.api.kinds[plural])

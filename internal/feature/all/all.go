@@ -3,6 +3,7 @@ package all
 
 import (
 	"github.com/egret-net/egret/internal/compile"
+	"github.com/egret-net/egret/internal/feature"
 	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/feature/egressservice"
 	"github.com/egret-net/egret/internal/feature/gateway"
@@ -12,17 +13,13 @@ import (
 	"github.com/egret-net/egret/internal/feature/zone"
 )
 
-// Features compile everything that a node holds.
-func Features() []compile.Feature {
-	return []compile.Feature{
-		gateway.Settings{}, gateway.Bridge{}, gateway.NetworkBridge{},
-		gateway.Management{}, gateway.Router{}, gateway.Firewall{},
-		zone.Own{}, zone.Remote{}, liveness.Sessions{},
-		pod.Ports{}, pod.HostPorts{},
-		service.Balancers{}, service.Bridge{}, service.Host{}, service.HostPorts{}, service.NodeHealth{},
-		egressip.Allow{}, egressip.NodeAddresses{}, egressip.APIServer{}, egressip.Destinations{}, egressip.Hosts{},
-		egressip.Yields{},
-		egressip.Pods{}, egressip.Orphans{}, egressip.Networks{},
-		egressservice.Hosts{}, egressservice.Pods{},
+// ServedKinds are all that Egret serves, in the order in which deciders decide.
+func ServedKinds() feature.Kinds {
+	return feature.Kinds{
+		gateway.DescribeKind(), zone.DescribeKind(), liveness.DescribeKind(), pod.DescribeKind(),
+		egressip.DescribeKind(), service.DescribeKind(), egressservice.DescribeKind(),
 	}
 }
+
+// Features compile everything that a node holds.
+func Features() []compile.Feature { return ServedKinds().AllFeatures() }

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/egret-net/egret/internal/explain"
+	"github.com/egret-net/egret/internal/feature/all"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/trace"
@@ -65,7 +66,7 @@ func (c *cluster) sendPacket(args []string) ([]trace.End, error) {
 // have said that they hold what they should, and where nodes know nothing else that matters.
 func (c *cluster) likeExplained(pod string, p trace.Packet, ends []trace.End) error {
 	w := c.controllerWorld()
-	a, err := explain.Ask(w, pod, p)
+	a, err := explain.Ask(all.ServedKinds(), w, pod, p)
 	if err != nil || p.Reply || len(a.Doubts) > 0 || hasOverdue(w) {
 		return err
 	}
@@ -114,7 +115,7 @@ func (c *cluster) explainPacket(args []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	a, err := explain.Ask(c.controllerWorld(), args[0], p)
+	a, err := explain.Ask(all.ServedKinds(), c.controllerWorld(), args[0], p)
 	if err != nil {
 		return "", err
 	}

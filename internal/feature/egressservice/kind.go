@@ -1,0 +1,25 @@
+package egressservice
+
+import (
+	"github.com/egret-net/egret/internal/compile"
+	"github.com/egret-net/egret/internal/decide"
+	"github.com/egret-net/egret/internal/feature"
+	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// DescribeKind describes EgressServices. Which pods one is for is its Service's word.
+func DescribeKind() feature.Kind {
+	return feature.Kind{
+		Resources:   []kube.Kind{kube.EgressServices()},
+		Features:    []compile.Feature{Hosts{}, Pods{}},
+		NewDeciders: func() []decide.Decider { return []decide.Decider{NewDecider()} },
+		Reads: []feature.Read{
+			{Resource: kube.EgressServices(), InNamespace: true},
+			{Resource: kube.Services(), InNamespace: true, If: func(w *world.World, namespace string) bool {
+				return w.EgressServiceIn(namespace)
+			}},
+		},
+		Awaited: Waiting,
+	}
+}
