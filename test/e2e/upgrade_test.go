@@ -12,27 +12,25 @@ import (
 	"testing"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/sandbox"
 	"github.com/egret-net/egret/internal/sandbox/rootfs"
 	"github.com/egret-net/egret/test/harness"
 	"github.com/egret-net/egret/test/traffic"
 )
 
-// formerCommit is the last commit whose agents know neither typed entries of EgressNodes nor status.leaving.
-const formerCommit = "50826ec"
+// formerCommit is the last commit whose agents say in two lists of an EgressNode what they hold, and have one set of
+// pods for all addresses of an object on a host.
+const formerCommit = "338da51"
 
 // TestUpgrade: the former agent runs beside the present one in one cluster, in both orders of upgrade and after a
 // downgrade. Each reads what the other reports: addresses move between their nodes, no connection fails, nothing leaves
 // with another source, and no datagram is lost but those for which the sandbox's switches had no room, and those in
-// tunnels when a host's routes change: the present agent has one that the former takes off.
+// tunnels when a host's routes change.
 //
 // Addresses move from the present agent to the former and back, between former agents while a present one steers pods
-// to them, and between present ones. The first move beside former agents takes 30 s, for they do not report where they
-// steer their pods: later ones do not wait for those that had not reported.
+// to them, and between present ones.
 func TestUpgrade(t *testing.T) {
 	var wrong steps
 	t.Cleanup(func() { t.Log(wrong) }) // once more, below what logs of agents tell
@@ -167,8 +165,7 @@ func (u *upgrading) step(name string, do func()) {
 	u.t.Log(say)
 }
 
-// ends judges all that has happened. For how long two machines may answer for one address is not asked here: a former
-// agent goes on answering until it receives its successor's announcement.
+// ends judges all that has happened.
 func (u *upgrading) ends() {
 	u.t.Helper()
 	u.arrive("a", "b", "c")
@@ -176,6 +173,7 @@ func (u *upgrading) ends() {
 		end()
 	}
 	u.seen.onlyFrom(u.namespace, u.ips)
+	u.asked.neverTwo()
 }
 
 // runFormerAgent has a node run the former agent in the place of its own until stop, with the same arguments but those
@@ -187,7 +185,6 @@ func (c *cluster) runFormerAgent(t *testing.T, n sandbox.Member, binary string) 
 	must(t, copyFile(binary, filepath.Join(c.etc(n), program)))
 	t.Cleanup(func() { c.startAgent(t, n.Name) })
 	must(t, c.StopProcess(t.Context(), n.Name, "egret-node"))
-	c.forgetLease(t, n.Name)
 	const pidFile = "/run/egret-former.pid"
 	args = append([]string{"sh", "-c", `echo $$ >"$0"; exec "$@"`, pidFile, "/etc/egret/" + program}, args...)
 	enter, err := c.Command(n.Name, args...)
@@ -209,15 +206,6 @@ func (c *cluster) runFormerAgent(t *testing.T, n sandbox.Member, binary string) 
 	})
 	c.answering(t, n)
 	return stop
-}
-
-// forgetLease is what an administrator does before a node runs a former agent, which renews no Lease.
-func (c *cluster) forgetLease(t *testing.T, node string) {
-	t.Helper()
-	err := c.api.CoordinationV1().Leases(kube.AgentLeaseNamespace).Delete(t.Context(), node, metav1.DeleteOptions{})
-	if !apierrors.IsNotFound(err) {
-		must(t, err)
-	}
 }
 
 // argsOf are the arguments of a process of a node, its program first.
