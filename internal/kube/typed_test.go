@@ -48,17 +48,15 @@ func address(kind, name, network string) egretv1.HeldAddress {
 	return egretv1.HeldAddress{Kind: kind, Name: name, Network: network, IP: "172.18.0.45"}
 }
 
-// TestReportsAreReadAlike: a reader learns the same from a report of today, from an older agent's, with and without
-// typed entries of what it holds, and from one that an older agent wrote over that of a newer one: it leaves the typed
-// entries as they were.
+// TestReportsAreReadAlike: a reader learns the same from a report of today, from an older agent's, which repeats what
+// it holds in typed entries, from one with problems in words alone, and from a newer agent's.
 func TestReportsAreReadAlike(t *testing.T) {
-	older := reported()
-	older.Status.HeldAddresses, older.Status.ObjectProblems = nil, nil
+	words := reported()
+	words.Status.ObjectProblems = nil
 	both := reported()
 	both.Status.HeldAddresses = append(both.Status.HeldAddresses, address(ref.EgressIP, "e", ref.DefaultNetwork))
 	both.Status.HeldAddresses[0].IP = heldIP.String()
 	over := reported()
-	over.Status.HeldAddresses = append(over.Status.HeldAddresses, address(ref.EgressIP, "gone", ref.DefaultNetwork))
 	over.Status.ObjectProblems = append(over.Status.ObjectProblems,
 		egretv1.Problem{Kind: ref.EgressIP, Name: "gone", Reason: "Refused", Message: "it was"})
 	newer := reported()
@@ -66,7 +64,7 @@ func TestReportsAreReadAlike(t *testing.T) {
 	newer.Status.HeldAddresses = append(newer.Status.HeldAddresses,
 		address("EgressService", "web", ref.DefaultNetwork), address(ref.EgressIP, "e", "blue"))
 	for name, o := range map[string]*egretv1.EgressNode{
-		"typed": reported(), "older": older, "both": both, "older over newer": over, "newer": newer,
+		"today": reported(), "words": words, "both": both, "other problems": over, "newer": newer,
 	} {
 		h := kube.Holding(o)
 		if want := "map[e:[172.18.0.33]]"; fmt.Sprint(h.Holds) != want {
