@@ -159,7 +159,7 @@ func agentUnit(l layout, e endpoint, datapath string) nodeinit.Unit {
 			"--gateway-mode", string(l.options.GatewayMode),
 			"--gateway-interface", uplink,
 			"--datapath", datapath,
-			"--metrics-address", ":" + strconv.Itoa(AgentMetricsPort),
+			"--metrics-bind-address", ":" + strconv.Itoa(AgentMetricsPort),
 			"--node-health-port", strconv.Itoa(NodeHealthPort),
 		}, commonFlags(l)...),
 		// It does not wait for OVN's databases, nor does the pod of deploy/cluster: it gives the host its network
@@ -174,7 +174,7 @@ func controllerUnit(l layout, e endpoint) nodeinit.Unit {
 		Args: append([]string{nodeBin + "/egret-controller",
 			"--node-name", e.name,
 			"--kubeconfig", nodeEtc + "/controller.kubeconfig",
-			"--metrics-address", ":" + strconv.Itoa(ControllerMetricsPort),
+			"--metrics-bind-address", ":" + strconv.Itoa(ControllerMetricsPort),
 		}, commonFlags(l)...),
 		Needs: []string{nodeEtc + "/controller.kubeconfig"},
 	}

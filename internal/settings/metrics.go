@@ -12,8 +12,6 @@ type Metrics struct {
 	metrics.Options
 	// Healthz is the host:port of /healthz alone, without TLS; "": nowhere.
 	Healthz string
-
-	former string // --metrics-address
 }
 
 // MetricsFlags registers the flags. Call Check when they, and the file of --config-file, have been read.
@@ -21,7 +19,6 @@ func MetricsFlags(f *flag.FlagSet) *Metrics {
 	m := &Metrics{}
 	f.StringVar(&m.Address, "metrics-bind-address", "",
 		"`host:port` for /metrics and /healthz; without it, neither is served there")
-	f.StringVar(&m.former, "metrics-address", "", "former name of --metrics-bind-address")
 	f.StringVar(&m.Healthz, "healthz-bind-address", "",
 		"`host:port` for /healthz alone, without TLS: where the kubelet asks")
 	f.StringVar(&m.TLS.Cert, "node-server-cert", "",
@@ -34,9 +31,6 @@ func MetricsFlags(f *flag.FlagSet) *Metrics {
 
 // Check refuses a part of the files.
 func (m *Metrics) Check() error {
-	if m.former != "" {
-		m.Address = m.former
-	}
 	if m.TLS == (metrics.Files{}) {
 		return nil
 	}

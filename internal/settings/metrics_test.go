@@ -26,8 +26,7 @@ func readMetrics(t *testing.T, file string, args ...string) (*settings.Metrics, 
 	return m, reach.Ignored, errors.Join(err, reach.Read(), m.Check())
 }
 
-// TestFileOfMetrics: OVN-Kubernetes' lines; flags, the former one too, beat them, and empty flags, as a ConfigMap gives
-// them, are flags.
+// TestFileOfMetrics: OVN-Kubernetes' lines; flags beat them, and empty flags, as a ConfigMap gives them, are flags.
 func TestFileOfMetrics(t *testing.T) {
 	const file = "[metrics]\nbind-address=0.0.0.0:9410\nnode-server-privkey=/certs/tls.key\n" +
 		"node-server-cert=/certs/tls.crt\nclient-cacert=/certs/ca.crt\n"
@@ -38,7 +37,6 @@ func TestFileOfMetrics(t *testing.T) {
 	}{
 		{"", "0.0.0.0:9410", files},
 		{"--metrics-bind-address=:9", ":9", files},
-		{"--metrics-address=:9", ":9", files},
 		{"--metrics-client-cacert=", "0.0.0.0:9410", metrics.Files{Cert: files.Cert, Key: files.Key}},
 		{"--node-server-cert= --node-server-privkey= --metrics-client-cacert=", "0.0.0.0:9410", metrics.Files{}},
 	} {
