@@ -72,7 +72,7 @@ func (p *Plane) growAddr(k plan.Addr, spec plan.AddrSpec, links links, have map[
 		return p.renewAddr(k, spec)
 	}
 	delete(p.renewed, k)
-	if there && h.spec == seenSpec(k, spec) && !h.former {
+	if there && h.spec == seenSpec(k, spec) {
 		return nil
 	}
 	if err := p.stack.putAddr(k, spec, there); err != nil {

@@ -49,11 +49,8 @@ type kernelAddr struct {
 }
 
 func (a kernelAddr) isOurs() bool {
-	return a.protocol == AddrProtocol || a.isFormer() || a.metric == AddrMetric
+	return a.protocol == AddrProtocol || a.metric == AddrMetric
 }
-
-// isFormer: the last version marked it.
-func (a kernelAddr) isFormer() bool { return a.protocol == formerAddrProtocol }
 
 // isDeprecated: a permanent IPv4 address says so by its flag only; its lifetimes are shown as infinite.
 func (a kernelAddr) isDeprecated() bool { return a.lifetime == 0 || a.flags&unix.IFA_F_DEPRECATED != 0 }

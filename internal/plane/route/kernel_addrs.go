@@ -19,8 +19,7 @@ func (k *kernel) listAddrs() (map[plan.Addr]heldAddr, error) {
 	for _, a := range list {
 		spec := plan.AddrSpec{NoDAD: a.prefix.Addr().Is6() && a.flags&unix.IFA_F_NODAD != 0,
 			Deprecated: a.isDeprecated()}
-		have[plan.Addr{Dev: k.name[a.link], Prefix: a.prefix}] = heldAddr{spec: spec, ours: a.isOurs(),
-			former: a.isFormer()}
+		have[plan.Addr{Dev: k.name[a.link], Prefix: a.prefix}] = heldAddr{spec: spec, ours: a.isOurs()}
 	}
 	return have, nil
 }

@@ -23,12 +23,12 @@ func (k *kernel) listRules() (map[plan.Rule]bool, error) {
 	return have, nil
 }
 
-// fromRule leaves out rules that ask for more than a plan.Rule can. The netlink package does not tell what a rule
-// without a table does: a previous version's say that packets are unreachable, and no plan wants them.
+// fromRule leaves out rules that ask for more than a plan.Rule can, and those without a table, of which the netlink
+// package does not tell what they do.
 func fromRule(r netlink.Rule) (plan.Rule, bool) {
 	if r.Invert || r.Tos != 0 || r.TunID != 0 || r.Goto >= 0 || r.Flow >= 0 || r.OifName != "" ||
 		r.SuppressIfgroup >= 0 || r.SuppressPrefixlen >= 0 || r.Dport != nil || r.Sport != nil || r.IPProto != 0 ||
-		r.UIDRange != nil || r.Table == 0 && r.Protocol != Protocol {
+		r.UIDRange != nil || r.Table == 0 {
 		return plan.Rule{}, false
 	}
 	rule := plan.Rule{V6: r.Family == netlink.FAMILY_V6, Priority: r.Priority, Table: r.Table, Mark: r.Mark,

@@ -2,7 +2,6 @@ package route
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"net/netip"
 	"os"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"github.com/vishvananda/netlink"
 
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane"
@@ -186,19 +184,11 @@ func (f forgetful) listAddrs() (map[plan.Addr]heldAddr, error) {
 	return have, err
 }
 
-// What the last version marked, or a kernel without IFA_PROTO shows, is ours: it gets today's mark if it is wanted, and
-// goes if it is not. What has neither mark stays, however much it looks like ours.
+// What a kernel without IFA_PROTO shows is ours: it stays if it is wanted, and goes if it is not. What has neither mark
+// stays, however much it looks like ours.
 func TestOtherMarksOfOurs(t *testing.T) {
 	newHost(t)
 	ip(t, "link set br0 up")
-	for _, former := range []string{"10.1.0.1/24", "fd00:77::7/128", "192.0.2.79/32"} {
-		a, err := netlink.ParseAddr(former)
-		fatal(t, err)
-		a.Protocol = 0x45
-		br0, err := netlink.LinkByName("br0")
-		fatal(t, err)
-		fatal(t, netlink.AddrAdd(br0, a))
-	}
 	for _, marked := range []string{"192.0.2.77/32", "192.0.2.78/32", "fd00:77::8/128"} {
 		ip(t, "addr add "+marked+" dev br0 metric 0x0e000055 preferred_lft 0")
 	}
@@ -564,21 +554,5 @@ func BenchmarkKernelApplyNothingNew(b *testing.B) {
 		if err := plane.Apply(b.Context(), []plane.Plane{p}, stateA()); err != nil {
 			b.Fatal(err)
 		}
-	}
-}
-
-// TestFormerRefusalsGo: the rules of a previous version that say that packets are unreachable are taken away, and
-// somebody else's stay.
-func TestFormerRefusalsGo(t *testing.T) {
-	newHost(t)
-	p := open(t)
-	ip(t, fmt.Sprintf("rule add pref 5001 from 10.244.0.0/16 fwmark 0xf000064/0xffffffff protocol %d unreachable",
-		Protocol))
-	ip(t, "rule add pref 5002 from 10.244.0.0/16 unreachable")
-	if err := apply(t, p, state(nil)); err != nil {
-		t.Fatal(err)
-	}
-	if have := ip(t, "rule show"); strings.Contains(have, "5001:") || !strings.Contains(have, "5002:") {
-		t.Errorf("rules are\n%s", have)
 	}
 }

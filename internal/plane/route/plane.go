@@ -23,9 +23,6 @@ const (
 	Protocol     = 69
 )
 
-// formerAddrProtocol is what the last version marked addresses with.
-const formerAddrProtocol = 0x45
-
 const planeName = "route"
 
 // Options of New. The zero value is right for a node.
@@ -119,11 +116,11 @@ type stack interface {
 // links says of a link by name whether it is up, and whether there is one.
 type links func(dev string) (up, exists bool)
 
-// heldAddr is an address of a link. former: its mark of ours is that of the last version. severed: somebody deleted the
-// routes that the kernel makes of an address, which it does once, when the address is added.
+// heldAddr is an address of a link. severed: somebody deleted the routes that the kernel makes of an address, which it
+// does once, when the address is added.
 type heldAddr struct {
-	spec                  plan.AddrSpec
-	ours, former, severed bool
+	spec          plan.AddrSpec
+	ours, severed bool
 }
 
 // heldRoute is a route of any table. plain ones can be expressed by plan.Route.
