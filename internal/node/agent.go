@@ -63,7 +63,6 @@ type Agent struct {
 	wentBack int64 // of the loop alone: as the source last counted
 	firewall *firewall
 	last     Report // of the loop alone
-	behind   behind // of the loop alone
 	// mayHold is what the targets may have rows of, by the plans so far; of the loop alone.
 	mayHold map[world.EgressAddress]ref.Since
 	// known is what the world has been told that this node holds, of the loop alone; nil at first.
@@ -161,7 +160,6 @@ func (a *Agent) fillMailboxes(w *world.World, n *world.Node, h *world.Host, o Ou
 	a.last = composeReport(a.self, n.UID, a.last, o, a.confirmed() && !o.Unconfirmed)
 	maps.Copy(a.last.Holding, left)
 	_, a.last.Egress = n.Labels[world.AssignableLabel]
-	a.last.Problems = append(a.last.Problems, a.behind.problemsOf(a.last.Holding, o, a.loop.now())...)
 	a.last.Problems = append(a.last.Problems, asProblems(faults)...)
 	a.last.Problems = append(a.last.Problems, a.holding.machine.Problems()...)
 	a.last.Problems = append(a.last.Problems, allOfNode(a.self, world.ReasonNoAnswer, a.silentProblems())...)

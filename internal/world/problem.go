@@ -15,7 +15,6 @@ type Problem struct {
 
 // Reasons of problems.
 const (
-	ReasonBehind         = "Behind"         // the node holds the address, and could not write its targets for long
 	ReasonRefused        = "Refused"        // a target refused a row
 	ReasonUnserved       = "Unserved"       // pods of another network than it serves send nothing outside
 	ReasonUnfollowed     = "Unfollowed"     // a holder does not say that it has followed which pods an object serves

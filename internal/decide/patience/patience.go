@@ -188,7 +188,7 @@ func (p *Patience) compareStatus(w *world.World, object string, items []world.As
 	for _, i := range items {
 		a := assignedTo{world.EgressAddress{Object: object, IP: i.IP}, i.Node}
 		switch {
-		case w.Holds(i.Node, object, i.IP) && !holdsInVain(w, i.Node, object):
+		case w.Holds(i.Node, object, i.IP) && !lacksNetwork(w, i.Node, object):
 			p.forgetAttempt(a)
 		case slices.Contains(shown.Items, i):
 			awaited = append(awaited, a)
@@ -200,12 +200,11 @@ func (p *Patience) compareStatus(w *world.World, object string, items []world.As
 	}
 }
 
-// holdsInVain reports whether a node that holds an address does not send by the network that the object names, or
-// cannot follow which pods the object serves. Such a node may stay if no other node can have the address, and is waited
-// for as one that does not hold it.
-func holdsInVain(w *world.World, node, object string) bool {
+// lacksNetwork says whether a node that holds an address does not send by the network that the object names: it may
+// stay if no other node can have the address, and is waited for as one that does not hold it.
+func lacksNetwork(w *world.World, node, object string) bool {
 	text, reason := w.ProblemReason(node, object)
-	return (reason == world.ReasonUnknownNetwork || reason == world.ReasonBehind) && text != w.Problem(node, "")
+	return reason == world.ReasonUnknownNetwork && text != w.Problem(node, "")
 }
 
 // resetForSpec begins again with an object whose spec changed.

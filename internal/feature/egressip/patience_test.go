@@ -222,28 +222,6 @@ func TestNodeThatNeverHolds(t *testing.T) {
 	}
 }
 
-// TestHolderThatIsBehind: an address leaves a node that holds it and cannot carry out changes of pods, where another
-// node can take it. Ready is False meanwhile.
-func TestHolderThatIsBehind(t *testing.T) {
-	for _, nodes := range [][]string{{"n1"}, {"n1", "n2"}} {
-		x := newPatient(nodes...)
-		from := x.after(0).Items[0]
-		h := &world.Holding{Node: from.Node, BootID: "boot", Holds: map[string][]netip.Addr{"e": {from.IP}}}
-		x.w.SetHolding(h)
-		x.after(time.Minute)
-		stuck := *h
-		stuck.Problems = map[string]string{"e": "its targets cannot be written"}
-		stuck.Reasons = map[string]string{"e": world.ReasonBehind}
-		x.w.SetHolding(&stuck)
-		if d := x.after(9 * time.Second); d.Items[0] != from || conditionOf(d, "Ready").Status != "False" {
-			t.Errorf("%v: after 9 s on %v, Ready %s", nodes, d.Items, conditionOf(d, "Ready").Status)
-		}
-		if d := x.after(2 * time.Second); (d.Items[0] != from) != (len(nodes) > 1) {
-			t.Errorf("%v: after 11 s on %v", nodes, d.Items)
-		}
-	}
-}
-
 // TestNobodyElseCanHold: where no other node can take it, an address stays where it is, and does not go to and fro.
 func TestNobodyElseCanHold(t *testing.T) {
 	for _, nodes := range [][]string{{"n1"}, {"n1", "n2"}} {
