@@ -17,6 +17,9 @@ func (a *Agent) adoptFormer(ctx context.Context, filter formerFilter) error {
 	if err := a.cni.Sweep(ctx); err != nil {
 		a.log.Warn("could not sweep ports of pods that are gone", "error", err)
 	}
+	if err := a.cni.Seal(ctx); err != nil {
+		a.log.Warn("pods may reach this node past OVN", "error", err)
+	}
 	if err := a.readHost(ctx, route.Change{}, a.loop.Do); err != nil {
 		a.log.Warn("could not take in this host's addresses", "error", err)
 	}

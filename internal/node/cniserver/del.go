@@ -87,6 +87,16 @@ func (s *Server) Sweep(ctx context.Context) error {
 	return errors.Join(append(failed, s.detachAll(ctx, ports))...)
 }
 
+// Seal keeps the node's own stack off all pods' interfaces, also where something has set their sysctls again since.
+func (s *Server) Seal(ctx context.Context) error {
+	ports, err := s.attachments.PodPorts(ctx)
+	failed := []error{err}
+	for _, p := range ports {
+		failed = append(failed, podlink.Seal(p.HostIface))
+	}
+	return errors.Join(failed...)
+}
+
 // portsWhere are all attachments of which match says so, and those that are half taken away.
 func (s *Server) portsWhere(ctx context.Context, match func(PodPort) bool) ([]PodPort, error) {
 	all, err := s.attachments.PodPorts(ctx)

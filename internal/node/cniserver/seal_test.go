@@ -16,7 +16,8 @@ import (
 )
 
 // TestNodeDoesNotHearPods: a pod that sends to the hardware address of the node's end of its link does not reach the
-// node's own stack. The settings are taken away then, which shows that what is sent would arrive.
+// node's own stack, neither after ADD nor after the start of an agent of which a former one made the link. The settings
+// are taken away in between, which shows that what is sent would arrive.
 func TestNodeDoesNotHearPods(t *testing.T) {
 	for subnet, node := range map[string]string{"10.244.1.0/24": "192.0.2.1", "fd00::/64": "2001:db8::1"} {
 		t.Run(node, func(t *testing.T) {
@@ -27,6 +28,12 @@ func TestNodeDoesNotHearPods(t *testing.T) {
 			p.sendPastTheSwitch(t, heard.at, "added")
 			open(t, podlink.HostName("c1"))
 			p.untilHeard(t, heard, "open")
+			if err := l.server.Seal(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			p.sendPastTheSwitch(t, heard.at, "sealed")
+			open(t, podlink.HostName("c1"))
+			p.untilHeard(t, heard, "open again")
 		})
 	}
 }
