@@ -1,6 +1,7 @@
 package clearance
 
 import (
+	"fmt"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -8,11 +9,14 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// spec is what an object has that decides which pods are selected; zero of none. Most changes are of statuses.
+// spec is what an object has that decides which pods it has claims to; zero without an object. Most changes are of
+// statuses.
 type spec struct {
 	uid        string
 	generation int64
 	labels     string // of a namespace, or those that a Service asks for
+	// words are annotations, which leave the generation as it is, and whether an EgressService is active and binds.
+	words string
 }
 
 // specOf returns that of the object of an entry.
@@ -28,14 +32,24 @@ func (m *Machine) specOf(t world.Entry) spec {
 		}
 	case world.KindEgressService:
 		if s := m.w.EgressService(t.Key); s != nil {
-			return spec{uid: s.UID, generation: 1 + s.Generation}
+			return spec{uid: s.UID, generation: 1 + s.Generation, words: m.activityOf(t.Key)}
 		}
 	case world.KindEgressIP:
 		if e := m.w.EgressIP(t.Key); e != nil {
-			return spec{uid: e.UID, generation: 1 + e.Generation}
+			return spec{uid: e.UID, generation: 1 + e.Generation,
+				words: fmt.Sprint(e.NeverOverridden, e.DropWhenUnassigned)}
 		}
 	}
 	return spec{}
+}
+
+// activityOf follows a Service's type and addresses, too, and what statuses say of the EgressService.
+func (m *Machine) activityOf(egressService string) string {
+	var out [2][2]bool
+	for i, f := range []world.Family{world.V4, world.V6} {
+		out[i] = [2]bool{m.w.EgressServiceActive(egressService, f), m.w.EgressServiceBinds(egressService, f)}
+	}
+	return fmt.Sprint(out)
 }
 
 // followSpecs notes when what objects select has changed. One that comes changes nothing for a node that does not know
@@ -51,6 +65,9 @@ func (m *Machine) followSpecs() {
 		}
 	}
 	for _, t := range m.changed {
+		if t.Kind == world.KindEgressServiceActive {
+			t.Kind = world.KindEgressService
+		}
 		was, is := m.specs[t], m.specOf(t)
 		if m.specs[t] = is; is == (spec{}) {
 			delete(m.specs, t)

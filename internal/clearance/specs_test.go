@@ -25,6 +25,9 @@ func TestSelectionOfAnother(t *testing.T) {
 		"the namespace's labels":         {labelled("ns0", "a"), true},
 		"the host of an EgressService":   {hosted("n3", 0), false},
 		"the spec of an EgressService":   {hosted("", 1), true},
+		"an annotation that forbids":     {changed("e1", func(e *world.EgressIP) { e.NeverOverridden = true }), true},
+		"an annotation that drops":       {changed("e1", drops), true},
+		"an EgressService that binds":    {binding, true},
 		"networks of an EgressIPTraffic": {networks, true},
 	} {
 		s := tell(t, 1)
@@ -69,6 +72,16 @@ func hosted(node string, generation int64) func(*world.World) {
 		e.Host, e.Generation = node, generation
 		w.SetEgressService(e)
 	}
+}
+
+func drops(e *world.EgressIP) { e.DropWhenUnassigned = true }
+
+// binding has an EgressService with a Service that a load balancer gives addresses, and drop what it has no host for.
+func binding(w *world.World) {
+	w.SetService(compiletest.LoadBalancer(0))
+	e := compiletest.EgressService(0)
+	e.DropWhenUnassigned = true
+	w.SetEgressService(e)
 }
 
 func networks(w *world.World) {

@@ -42,6 +42,14 @@ func (s *Sim) setEgressService(name string) {
 	}
 }
 
+// removeIngress takes a Service's ingress addresses away.
+func (s *Sim) removeIngress(name string) {
+	if o := get[*corev1.Service](s.api, "services", namespace+"/"+name); o != nil {
+		o.Status.LoadBalancer.Ingress = nil
+		s.api.put("services", o)
+	}
+}
+
 // choose has an EgressService's host be one machine, or any node.
 func (s *Sim) choose(name string, machine []string) {
 	if o := get[*v1.EgressService](s.api, "egressservices", namespace+"/"+name); o != nil {

@@ -122,6 +122,7 @@ var lines = map[string]func(*Sim, []string){
 	"forget-service": func(s *Sim, w []string) { s.api.delete("services", namespace+"/"+w[0]) },
 	"egressservice":  func(s *Sim, w []string) { s.setEgressService(w[0]) },
 	"choose":         func(s *Sim, w []string) { s.choose(w[0], w[1:]) },
+	"no-ingress":     func(s *Sim, w []string) { s.removeIngress(w[0]) },
 	"forget-egressservice": func(s *Sim, w []string) {
 		s.api.delete("egressservices", namespace+"/"+w[0])
 	},

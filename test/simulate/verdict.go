@@ -90,7 +90,9 @@ func (v *verdict) apply() {
 		v.oracle.Apply(v.s.now, change)
 		v.lenient.Apply(v.s.now, change)
 	}
-	v.calm = v.s.now.Add(oracle.Promise + time.Second)
+	if calm := v.s.now.Add(oracle.Promise + time.Second); calm.After(v.calm) {
+		v.calm = calm
+	}
 }
 
 func (v *verdict) changed(m *machine) { v.stale[m.name] = m.have }
