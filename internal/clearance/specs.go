@@ -1,7 +1,6 @@
 package clearance
 
 import (
-	"fmt"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -15,8 +14,9 @@ type spec struct {
 	uid        string
 	generation int64
 	labels     string // of a namespace, or those that a Service asks for
-	// words are annotations, which leave the generation as it is, and whether an EgressService is active and binds.
-	words string
+	// flags are two annotations of an EgressIP, which leave the generation as it is. Of an EgressService they say
+	// whether it is active and whether it binds, by family.
+	flags [4]bool
 }
 
 // specOf returns that of the object of an entry.
@@ -32,24 +32,22 @@ func (m *Machine) specOf(t world.Entry) spec {
 		}
 	case world.KindEgressService:
 		if s := m.w.EgressService(t.Key); s != nil {
-			return spec{uid: s.UID, generation: 1 + s.Generation, words: m.activityOf(t.Key)}
+			return spec{uid: s.UID, generation: 1 + s.Generation, flags: m.activityOf(t.Key)}
 		}
 	case world.KindEgressIP:
 		if e := m.w.EgressIP(t.Key); e != nil {
 			return spec{uid: e.UID, generation: 1 + e.Generation,
-				words: fmt.Sprint(e.NeverOverridden, e.DropWhenUnassigned)}
+				flags: [4]bool{e.NeverOverridden, e.DropWhenUnassigned}}
 		}
 	}
 	return spec{}
 }
 
-// activityOf follows a Service's type and addresses, too, and what statuses say of the EgressService.
-func (m *Machine) activityOf(egressService string) string {
-	var out [2][2]bool
-	for i, f := range []world.Family{world.V4, world.V6} {
-		out[i] = [2]bool{m.w.EgressServiceActive(egressService, f), m.w.EgressServiceBinds(egressService, f)}
-	}
-	return fmt.Sprint(out)
+// activityOf follows from the Service's type and addresses, too, and from the status of the EgressService.
+func (m *Machine) activityOf(egressService string) [4]bool {
+	active := func(f world.Family) bool { return m.w.EgressServiceActive(egressService, f) }
+	binds := func(f world.Family) bool { return m.w.EgressServiceBinds(egressService, f) }
+	return [4]bool{active(world.V4), active(world.V6), binds(world.V4), binds(world.V6)}
 }
 
 // followSpecs notes when what objects select has changed. One that comes changes nothing for a node that does not know
