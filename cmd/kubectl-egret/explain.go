@@ -90,6 +90,6 @@ func readWorld(ctx context.Context, o *options) (*world.World, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := world.New("", config)
+	w := all.ServedKinds().NewWorld("", config)
 	return w, kube.Load(ctx, clients, w, kube.Followed(all.ServedKinds().AllResources()...)...)
 }

@@ -1,7 +1,7 @@
 // Package feature describes to Egret's programs what is served for a kind of object.
 //
 // In: a Kind from each feature's folder. Out: the lists that the agent, the controller, explain and CNI ADD ask for.
-// Package all puts the kinds together; no program names one of them.
+// Package all puts the kinds together.
 package feature
 
 import (

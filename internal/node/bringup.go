@@ -12,7 +12,6 @@ import (
 	"github.com/egret-net/egret/internal/plane"
 	"github.com/egret-net/egret/internal/plane/ovs"
 	"github.com/egret-net/egret/internal/plane/route"
-	"github.com/egret-net/egret/internal/world"
 )
 
 // bringUp makes the gateway bridge of the uplink, with the flows that follow from this host's own facts: nothing in it
@@ -66,9 +65,10 @@ func basePlan(ctx context.Context, o Options, closed bool) (*plan.State, error) 
 		return nil, fmt.Errorf("neither %s nor %s has an address: configure the uplink", o.Config.UplinkInterface,
 			o.Config.Bridge)
 	}
-	w := world.New(o.Node, &o.Config)
+	kinds := all.ServedKinds()
+	w := kinds.NewWorld(o.Node, &o.Config)
 	w.SetHost(facts)
-	base := compile.Full(w, all.Features())
+	base := compile.Full(w, kinds.AllFeatures())
 	if closed {
 		shutIngress(base)
 	}

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -178,29 +179,24 @@ func (s *fencedServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, s.list(version, kind, items...))
 }
 
-// TestAPodWaitsForAKind: the watch of fences is late, and a pod that starts waits for the one that it is behind.
+// TestAPodWaitsForAKind: the watch of fences is late. A pod starts with its egress paused until its fence is closed.
 func TestAPodWaitsForAKind(t *testing.T) {
 	s := &fencedServer{lateServer: &lateServer{version: 5}}
 	a, _ := startAgentOf(t, s, withFences())
+	a.setPaused = func(context.Context, string, bool) error { return nil }
 	s.fenced.Store(true)
-	started := make(chan error, 1)
-	go func() { started <- a.Attached(t.Context(), ofShop) }()
-	waits := func(w *world.World) bool {
-		return w.Attachment("shop/p") != nil && a.kinds.AwaitedObject(&w.View, "shop/p") == ref.Of("Fence", "shop/f")
-	}
-	if _, err := askUntilFinal(t.Context(), a, func(w *world.World) (bool, bool) {
-		return waits(w),
-			waits(w)
-	}); err != nil {
+	if err := a.Attached(t.Context(), ofShop); err != nil {
 		t.Fatal(err)
 	}
-	select {
-	case err := <-started:
-		t.Fatalf("it started before the fence was closed: %v", err)
-	default:
+	isPaused := func(w *world.World) bool { return w.Attachment("shop/p").EgressPaused }
+	paused := false
+	if err := a.loop.Ask(t.Context(), func(w *world.World) { paused = isPaused(w) }); err != nil || !paused {
+		t.Fatalf("it starts before the fence is closed, and its egress is not paused: %v", err)
 	}
 	a.loop.Do(func(w *world.World) { world.Set(w, kindFence, &fence{"shop", "f", true}) })
-	if err := <-started; err != nil {
+	if _, err := askUntilFinal(t.Context(), a, func(w *world.World) (bool, bool) {
+		return true, !isPaused(w)
+	}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -58,7 +58,7 @@ func newAgent(self string, config *rest.Config) (*agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &agent{self: self, world: world.New(self, ranges), own: map[string]bool{}}
+	a := &agent{self: self, world: all.ServedKinds().NewWorld(self, ranges), own: map[string]bool{}}
 	a.source = kube.NewSource(clients, slog.New(slog.DiscardHandler), kube.FollowedBy(self,
 		all.ServedKinds().AllResources()...)...)
 	a.api = &node.API{Node: self, BootID: bootID, Version: "scale", Clients: clients, Observe: a.source.Observe,

@@ -8,7 +8,7 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// DescribeKind describes EgressServices. Which pods one is for is its Service's word.
+// DescribeKind describes EgressServices. The Service of an EgressService says which pods it is for.
 func DescribeKind() feature.Kind {
 	return feature.Kind{
 		Resources:   []kube.Kind{kube.EgressServices()},

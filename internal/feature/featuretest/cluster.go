@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"github.com/egret-net/egret/internal/feature/all"
 	"github.com/egret-net/egret/internal/trace"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -91,7 +92,7 @@ func (c *cluster) tellViews(i id) {
 
 // controllerWorld is the world as egret-controller has it.
 func (c *cluster) controllerWorld() *world.World {
-	w := world.New("", c.config)
+	w := all.ServedKinds().NewWorld("", c.config)
 	for i, o := range c.objects {
 		applyObject(w, i, o, c.objects)
 	}

@@ -27,7 +27,7 @@ type view struct {
 }
 
 func newView(node string, c *world.Config) *view {
-	v := &view{world: world.New(node, c), memo: compile.NewMemo(all.Features()), before: plan.New()}
+	v := &view{world: all.ServedKinds().NewWorld(node, c), memo: compile.NewMemo(all.Features()), before: plan.New()}
 	v.memo.Update(v.world)
 	return v
 }
