@@ -76,9 +76,9 @@ func openTargets(ctx context.Context, o Options, log *slog.Logger) (*targets, er
 	inSwitch, balanced := conntrack.New(ctx, ofSwitch, db, own, log), conntrack.NewBalanced(ctx, ofSwitch, log)
 	ofHost := func() map[string]conntrack.Own { return hostSources(o) }
 	inKernel := conntrack.New(ctx, conntrack.Kernel{}, conntrack.Kernel{}, ofHost, log)
-	datagrams := conntrack.NewDatagrams(conntrack.Kernel{}, log)
+	datagrams := conntrack.NewDatagrams(ctx, conntrack.Kernel{}, log)
 	t.disturbed = inKernel.Disturbed
-	t.connections = []<-chan struct{}{inSwitch.Again(), inKernel.Again(), datagrams.Again()}
+	t.connections = []<-chan struct{}{inSwitch.Again(), inKernel.Again()}
 	t.comparers = []plane.Comparer{t.nft, t.vswitchd.Comparer(t.flow), north.Comparer(t.nb), south.Comparer(t.sb)}
 	ports := plane.For(plan.InOVSIDs|plan.InPorts, openvswitch.On(ovs.NewPlane(db)), plane.After())
 	t.early = []plane.Plane{ports, t.nft, t.flow}

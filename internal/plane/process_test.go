@@ -52,7 +52,7 @@ func (s *targets) start() *process {
 	for _, x := range []plane.Plane{
 		s.ovs, s.host.Process(), nft.New(s.inet, s.netdev, device), forward.New(s.tables), s.flow, s.sb, s.nb,
 		announce.New(ctx, s.link, quiet), conntrack.New(ctx, s.connections, s.connections, own, quiet),
-		conntrack.NewDatagrams(s.connections, quiet), conntrack.NewBalanced(ctx, s.connections, quiet),
+		conntrack.NewDatagrams(ctx, s.connections, quiet), conntrack.NewBalanced(ctx, s.connections, quiet),
 		health.New(ctx, s.health),
 	} {
 		p.planes = append(p.planes, &troubled{Plane: x, process: p})

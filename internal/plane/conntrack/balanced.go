@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane"
@@ -23,14 +23,14 @@ type Pairs interface {
 
 // Balanced is the plane of State.Datagrams in OVS: when a load balancer loses an endpoint, connections to it end.
 // ovn-controller flushes them when it has changed the flows (ct_flush), and a packet that ovs-vswitchd's datapath still
-// sends by a former flow makes its entry again: here it is flushed once more, when that is over. When a load balancer
-// gets its first endpoint, what was begun before, and is translated to nothing, ends likewise: as connections that are
+// sends by a former flow makes its entry again: that one is flushed later. When a load balancer gets its first
+// endpoint, connections that were begun before, and are translated to nothing, end likewise: as connections that are
 // there already, they would not be translated as new ones are.
 type Balanced struct {
-	ctx    context.Context
-	target Pairs
-	log    *slog.Logger
-	pauses []time.Duration
+	ctx     context.Context
+	target  Pairs
+	log     *slog.Logger
+	recheck recheck[plan.Datagram]
 
 	mu   sync.Mutex
 	held map[plan.Datagram]bool
@@ -40,25 +40,23 @@ var _ plane.Plane = (*Balanced)(nil)
 
 // NewBalanced is a plane that flushes until ctx is done.
 func NewBalanced(ctx context.Context, target Pairs, log *slog.Logger) *Balanced {
-	return &Balanced{ctx: ctx, target: target, log: log, pauses: lookAgain()}
+	p := &Balanced{ctx: ctx, target: target, log: log}
+	p.recheck.due = p.flushPairs
+	return p
 }
 
 // Name is part of plane.Plane.
 func (p *Balanced) Name() string { return "balanced" }
 
-// Grow does nothing: what is new has no connections.
+// Grow does nothing: new endpoints have no connections.
 func (p *Balanced) Grow(context.Context, *plan.State) error { return nil }
 
-// Shrink notes what has gone, and has it flushed after a while. What was there before this process is not looked at.
+// Shrink notes which endpoints have gone: their connections are flushed later. Those that had gone before this process
+// began are not looked at.
 func (p *Balanced) Shrink(_ context.Context, want *plan.State) error {
-	now := map[plan.Datagram]bool{}
-	for d := range want.Datagrams.Rows() {
-		if d.OVN {
-			now[d] = true
-		}
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	now := datagramsIn(want, true)
 	gone := newlyBalanced(p.held, now)
 	for d := range p.held {
 		if !now[d] {
@@ -66,15 +64,12 @@ func (p *Balanced) Shrink(_ context.Context, want *plan.State) error {
 		}
 	}
 	p.held = now
-	if len(gone) > 0 {
-		for _, pause := range p.pauses {
-			time.AfterFunc(pause, func() { p.flushPairs(gone) })
-		}
-	}
+	p.recheck.beginFor(lookAgain(), gone...)
 	return nil
 }
 
-// newlyBalanced are the connections, translated to nothing, of those that have an endpoint now and had none before.
+// newlyBalanced returns the connections, translated to nothing, to frontends that have an endpoint now and had none
+// before.
 func newlyBalanced(before, now map[plan.Datagram]bool) []plan.Datagram {
 	if before == nil {
 		return nil
@@ -93,15 +88,10 @@ func newlyBalanced(before, now map[plan.Datagram]bool) []plan.Datagram {
 	return out
 }
 
-// flushPairs leaves out what has come back.
+// flushPairs leaves out endpoints that have come back.
 func (p *Balanced) flushPairs(pairs []plan.Datagram) {
 	p.mu.Lock()
-	var gone []plan.Datagram
-	for _, d := range pairs {
-		if !p.held[d] {
-			gone = append(gone, d)
-		}
-	}
+	gone := slices.DeleteFunc(pairs, func(d plan.Datagram) bool { return p.held[d] })
 	p.mu.Unlock()
 	if len(gone) == 0 || p.ctx.Err() != nil {
 		return
@@ -112,11 +102,12 @@ func (p *Balanced) flushPairs(pairs []plan.Datagram) {
 	}
 }
 
-// Forget is part of plane.Plane: what was flushed stays so.
+// Forget is part of plane.Plane. Flushed connections stay flushed.
 func (p *Balanced) Forget() {}
 
-// fewPairs are flushed one by one: each call goes through all connections of a datapath. Of more, the connections are
-// listed, and flushed each: a Service has tens of thousands of pairs at the most, and seldom connections to many.
+// fewPairs are flushed one by one: each call goes through all connections of a datapath. Where there are more pairs,
+// the connections are listed, and flushed each: a Service has up to tens of thousands of pairs, and seldom connections
+// to many.
 const fewPairs = 16
 
 // FlushPairs is part of Pairs.
@@ -157,8 +148,8 @@ func flushListed(ctx context.Context, c *unixctl.Conn, datapath string, pairs []
 	return errors.Join(append(unread, c.CallEach(ctx, "dpctl/flush-conntrack", calls, unlessEnded))...)
 }
 
-// balancedPair returns what a connection went to, and what that was translated to. is: nothing else ends such
-// connections.
+// balancedPair returns the destination of a connection, and to which endpoint it was translated. is: nothing else ends
+// connections of its protocol.
 func (e Entry) balancedPair() (d plan.Datagram, is bool) {
 	protocol, is := map[uint8]string{protoUDP: "udp", protoSCTP: "sctp"}[e.Proto]
 	return plan.Datagram{Protocol: protocol, From: netip.AddrPortFrom(e.Orig.Dst, e.Orig.DstPort),

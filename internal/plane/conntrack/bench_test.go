@@ -28,7 +28,7 @@ func fillKernel(b *testing.B, n int) {
 // BenchmarkDatagrams is one change of the endpoints of a Service, beside 100,000 connections of others.
 func BenchmarkDatagrams(b *testing.B) {
 	fillKernel(b, 100_000)
-	p := NewDatagrams(Kernel{}, slog.New(slog.DiscardHandler))
+	p := NewDatagrams(b.Context(), Kernel{}, slog.New(slog.DiscardHandler))
 	if err := p.Shrink(b.Context(), datagramsOf("172.18.0.2:30053>10.244.1.5:53")); err != nil {
 		b.Fatal(err)
 	}

@@ -131,7 +131,7 @@ func TestStale(t *testing.T) {
 	for name, network := range map[string]string{"nine": "9.9.9.0/24", "eight": "9.9.8.0/24"} {
 		want.Destinations.Put(planetest.Owner("eip"), name, destinations.Of(netip.MustParsePrefix(network)))
 	}
-	p := policy{"GR_n1", want, rest{own()["GR_n1"], exemptAddresses(want)}, 0}
+	p := policy{"GR_n1", want, rest{own()["GR_n1"], exemptAddresses(want)}, 0, false}
 	for _, c := range []struct {
 		why   string
 		e     Entry

@@ -55,7 +55,7 @@ func TestDatagramsFollowEndpoints(t *testing.T) {
 			"10.244.1.5:53"),
 		toService("172.18.0.9:3", "172.18.0.2:30053", "10.244.9.9:53"), toService("172.18.0.9:4", "172.18.0.2:53",
 			"172.18.0.2:53"), tcp)
-	p := NewDatagrams(f, slog.New(slog.DiscardHandler))
+	p := NewDatagrams(t.Context(), f, slog.New(slog.DiscardHandler))
 	step := func(want string, pairs ...string) {
 		t.Helper()
 		if err := p.Shrink(t.Context(), datagramsOf(pairs...)); err != nil {
@@ -81,7 +81,7 @@ func TestDatagramsFollowEndpoints(t *testing.T) {
 func TestDatagramsOfOthersAreNotRead(t *testing.T) {
 	const flaps, other = "172.18.0.2:30053>", "172.18.0.2:30054>10.244.1.5:53"
 	f := NewFake(nil)
-	p := NewDatagrams(f, slog.New(slog.DiscardHandler))
+	p := NewDatagrams(t.Context(), f, slog.New(slog.DiscardHandler))
 	step := func(want string, pairs ...string) {
 		t.Helper()
 		if err := p.Shrink(t.Context(), datagramsOf(pairs...)); err != nil {
@@ -109,7 +109,7 @@ func entriesOfOtherPrograms(t *testing.T) {
 	}
 	other := toService("172.18.0.9:9", "172.18.0.2:31054", "172.18.0.2:31054")
 	f := NewFake(nil, entry(1, "172.18.0.2:31053"), other)
-	p := NewDatagrams(f, slog.New(slog.DiscardHandler))
+	p := NewDatagrams(t.Context(), f, slog.New(slog.DiscardHandler))
 	shrink := func(s *plan.State, want string) {
 		t.Helper()
 		if err := p.Shrink(t.Context(), s); err != nil {
@@ -125,18 +125,24 @@ func entriesOfOtherPrograms(t *testing.T) {
 	shrink(former, "172.18.0.9:9")
 	f.Add(entry(2, "10.244.1.5:53"))
 	shrink(former, "172.18.0.9:2 172.18.0.9:9")
-	shrink(successor, "172.18.0.9:9")
-	for _, s := range []*plan.State{successor, plan.New()} {
+	f.Add(entry(5, "10.244.1.6:53"))
+	for _, c := range []struct {
+		s    *plan.State
+		want string
+	}{{successor, "172.18.0.9:5 172.18.0.9:9"}, {plan.New(), "172.18.0.9:9"}} {
 		begin := time.Now()
-		shrink(s, "172.18.0.9:9")
-		for time.Since(begin) < 30*time.Second {
-			<-p.Again()
+		shrink(c.s, c.want)
+		for _, after := range lookAtOthers() {
 			f.Add(entry(3, "10.244.1.5:53")) // by a rule of the former, which is still there
-			shrink(s, "172.18.0.9:9")
+			time.Sleep(time.Until(begin.Add(after)))
+			synctest.Wait()
+			if have := clients(f); have != c.want {
+				t.Fatalf("after %s connections of %q are left, want %q", after, have, c.want)
+			}
 		}
 	}
 	f.Add(entry(4, "172.18.0.2:31053")) // a process of the host
-	time.Sleep(2 * remembered)
+	time.Sleep(time.Hour)
 	p.Forget()
 	shrink(plan.New(), "172.18.0.9:4 172.18.0.9:9")
 }
@@ -152,7 +158,7 @@ func TestKernelDatagrams(t *testing.T) {
 			track(t, e)
 		}
 	}
-	p := NewDatagrams(Kernel{}, slog.New(slog.DiscardHandler))
+	p := NewDatagrams(t.Context(), Kernel{}, slog.New(slog.DiscardHandler))
 	for _, c := range []struct{ protocol, left string }{{"tcp", "1 2 3 11 12 13"}, {"sctp", "1 2 3 11 13"},
 		{"udp", "1 3 13"}} {
 		if err := p.Shrink(t.Context(), translated(plan.Datagram{Protocol: c.protocol},

@@ -10,8 +10,8 @@ import (
 type early struct{ *Plane }
 
 // Early is a plane that ends p's connections when it is grown: after those planes that have the rules for their
-// successors, and without waiting for all others to grow. Nobody waits for it in turn. What it cannot do p does when it
-// is shrunk, and says what is wrong.
+// successors, and without waiting for all others to grow. No other plane waits for it. If it fails, p ends the rest
+// when it is shrunk, and returns the error.
 func (p *Plane) Early() plane.Plane { return early{p} }
 
 func (p early) Name() string { return p.Plane.Name() + "-early" }

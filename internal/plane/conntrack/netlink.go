@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What package nl has no name for (linux/netfilter/nfnetlink_conntrack.h).
+// Constants of linux/netfilter/nfnetlink_conntrack.h for which package nl has no name.
 const (
 	ctaFilter          = 25
 	ctaFilterOrigFlags = 1
@@ -105,7 +105,7 @@ func (e Entry) origAttr() *nl.RtAttr {
 	return out
 }
 
-// parseMessage reads one connection; what it cannot read is zero.
+// parseMessage reads one connection. Fields that it cannot read are zero.
 func parseMessage(m []byte) (e Entry) {
 	for t, value := range parseAttributes(m[min(nl.SizeofNfgenmsg, len(m)):]) {
 		switch {

@@ -2,7 +2,6 @@ package conntrack
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -23,6 +22,8 @@ const (
 	// take seconds.
 	portion = 128
 	turn    = 100 * time.Millisecond
+	// restored is how long after somebody has deleted rules they are back for certain.
+	restored = 6 * time.Second
 )
 
 // Tables are what a Plane follows.
@@ -44,13 +45,12 @@ type Plane struct {
 	turn time.Duration
 
 	again   chan struct{}
-	recheck recheck
+	recheck recheck[plan.Source]
 
 	mu   sync.Mutex
 	done map[string]rest    // by router whose connections follow the Sources that were last seen, but for due
-	left map[string][]Entry // by router that is half done: what was found wrong, to be ended if it still is
-	due  map[string]pods    // by router: those whose connections must be looked at
-	seen map[string][]Entry // by router: what was read outside of Shrink, which is wrong or not
+	due  map[string]pods    // by router: pods whose connections must be looked at
+	read map[string][]Entry // by router: connections that were read, and neither judged right nor ended yet
 	// ended counts the connections that were ended.
 	ended uint64
 	// disturbed is until when connections that are not translated are ended, too.
@@ -62,7 +62,7 @@ type Plane struct {
 
 type pods map[netip.Addr]bool
 
-// rest is what else than Sources a router's connections follow.
+// rest holds the rules for a router's connections other than Sources.
 type rest struct {
 	own    Own
 	exempt map[netip.Addr]plan.None
@@ -80,8 +80,7 @@ func New(
 ) *Plane {
 	p := &Plane{
 		ctx: ctx, target: target, zones: zones, own: own, log: log, turn: turn, done: map[string]rest{},
-		left: map[string][]Entry{}, due: map[string]pods{}, seen: map[string][]Entry{},
-		again:        make(chan struct{}, 1),
+		due: map[string]pods{}, read: map[string][]Entry{}, again: make(chan struct{}, 1),
 		sources:      plan.Follow[plan.Source](plan.InSources),
 		destinations: plan.Follow[string](plan.InDestinations),
 	}
@@ -89,7 +88,7 @@ func New(
 	return p
 }
 
-// Again is signalled when connections are to be looked at though nothing has changed: Shrink does, when it is called.
+// Again is signalled when Shrink must be called though nothing has changed: it looks at connections then.
 func (p *Plane) Again() <-chan struct{} { return p.again }
 
 func (p *Plane) Name() string { return "conntrack" }
@@ -97,24 +96,20 @@ func (p *Plane) Name() string { return "conntrack" }
 // Grow does nothing: a connection is ended only when the rules for its successor are in place.
 func (p *Plane) Grow(context.Context, *plan.State) error { return nil }
 
-// Shrink flushes what is wrong on the routers for which something changed: of the pods whose Sources did, or of all. A
-// router that has no zone yet has no connections; it is looked at when it has one. Where there are many, it returns
-// plane.ErrUnfinished for others to have their turn.
+// Shrink flushes wrong connections on the routers for which something changed: of the pods whose Sources did, or of all
+// pods. A router that has no zone yet has no connections; it is looked at when it has one. Where there are many, Shrink
+// returns plane.ErrUnfinished for others to have their turn.
 func (p *Plane) Shrink(ctx context.Context, want *plan.State) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	own := p.own()
 	changed, ended := p.noteChanged(want, own), p.ended
-	untranslated := p.endUntranslated(ctx)
 	routersChanged, err := p.lookAtRouters(ctx, want, own)
 	p.recheck.beginFor(recheckTimes(p.ended > ended), append(changed, routersChanged...)...)
-	if untranslated == nil {
-		return err
-	}
-	return errors.Join(untranslated, err)
+	return err
 }
 
-// recheckTimes is when it is looked again.
+// recheckTimes returns when connections are looked at again.
 func recheckTimes(ended bool) []time.Duration {
 	if ended {
 		return slices.Concat(lookSoon(), lookAgain())
@@ -122,16 +117,16 @@ func recheckTimes(ended bool) []time.Duration {
 	return lookAgain()
 }
 
-// lookAtRouters ends what is wrong on the routers that are not done, and returns those that were done before, and
-// follow something else now.
+// lookAtRouters ends wrong connections on the routers that are not done, and returns the routers that were done before,
+// and have other rules now.
 func (p *Plane) lookAtRouters(ctx context.Context, want *plan.State, own map[string]Own) (changed []plan.Source,
 	err error) {
-	exempt := exemptAddresses(want)
+	exempt, bare := exemptAddresses(want), time.Now().Before(p.disturbed)
 	for _, router := range slices.Sorted(maps.Keys(own)) {
 		now := rest{own[router], exempt}
 		done, is := p.done[router]
 		known := is && done.equalRest(now)
-		if known && len(p.due[router]) == 0 && len(p.seen[router]) == 0 {
+		if known && len(p.due[router]) == 0 && len(p.read[router]) == 0 {
 			continue
 		}
 		zone, ok := p.zones.CTZone(ctx, plan.SNATZone(router))
@@ -142,15 +137,15 @@ func (p *Plane) lookAtRouters(ctx context.Context, want *plan.State, own map[str
 			changed = append(changed, plan.Source{Router: router})
 		}
 		before, _ := p.zones.CTZone(ctx, router+"_dnat")
-		if err := p.enforceZone(ctx, zone, policy{router, want, now, before}, known); err != nil {
+		if err := p.enforceZone(ctx, zone, policy{router, want, now, before, bare}, known); err != nil {
 			return changed, err
 		}
 	}
 	return changed, nil
 }
 
-// noteChanged notes the pods whose Sources have changed, and returns these Sources. From then on what is not due need
-// not be noted.
+// noteChanged notes the pods whose Sources have changed, and returns these Sources. Pods that are not due need not be
+// noted from then on.
 func (p *Plane) noteChanged(want *plan.State, own map[string]Own) (changed []plan.Source) {
 	sources, to := p.sources.Take(want), p.destinations.Take(want)
 	p.sources.Done(want)
@@ -180,7 +175,7 @@ func (p *Plane) noteDue(router string, pod netip.Addr) {
 	p.due[router][pod] = true
 }
 
-// routerSources stand for all Sources of theirs.
+// routerSources returns one Source for each router, which stands for all Sources of it.
 func routerSources(own map[string]Own) (out []plan.Source) {
 	for router := range own {
 		out = append(out, plan.Source{Router: router})
@@ -188,7 +183,7 @@ func routerSources(own map[string]Own) (out []plan.Source) {
 	return out
 }
 
-// destinationSources are the Sources that name destinations.
+// destinationSources returns the Sources that name destinations.
 func destinationSources(want *plan.State, to []string) []plan.Source {
 	named := map[string]bool{}
 	for _, name := range to {
@@ -218,58 +213,64 @@ func (p *Plane) Forget() {
 	clear(p.done)
 }
 
+// Disturbed says that somebody has deleted rules that translate, which are back by now, or soon: `nft flush ruleset` as
+// Debian's nftables.service has it. Connections that pods began meanwhile have no translation, and get none as long as
+// the pods go on sending: they are ended when connections are looked at in the next few seconds. A connection that is
+// rightly untranslated loses nothing by that, for its next packet makes it again (of TCP, with nf_conntrack_tcp_loose
+// as the kernel has it).
+func (p *Plane) Disturbed() {
+	p.mu.Lock()
+	p.disturbed = time.Now().Add(restored)
+	clear(p.done)
+	p.mu.Unlock()
+	p.recheck.beginFor(lookAgain(), routerSources(p.own())...)
+}
+
 // enforceZone flushes until a look finds nothing wrong, or its turn is over. known: all connections but those of the
-// pods that are due are right, if what was read since says so.
+// pods that are due are right, unless connections that were read since say otherwise.
 func (p *Plane) enforceZone(ctx context.Context, zone int, right policy, known bool) error {
-	for _, e := range p.seen[right.router] {
-		if known && right.isStale(e) {
+	wrong := right.wrongOf(p.read[right.router])
+	delete(p.read, right.router)
+	var due pods
+	if known {
+		for _, e := range wrong {
 			p.noteDue(right.router, e.Orig.Src)
 		}
-	}
-	delete(p.seen, right.router)
-	due := p.due[right.router]
-	if known && len(due) == 0 {
-		return nil
-	}
-	if !known {
-		due = nil
+		if due = p.due[right.router]; len(due) == 0 {
+			return nil
+		}
+	} else {
 		delete(p.done, right.router)
 	}
 	end := time.Now().Add(p.turn)
 	for range rounds {
-		stale, unread := p.wrongEntries(ctx, zone, right, due)
-		if err := p.flushEntries(ctx, right, stale, end); err != nil {
+		looked, unread := len(wrong) == 0, error(nil)
+		if looked {
+			wrong, unread = p.target.Dump(ctx, zone, due.podPatterns()...)
+			wrong = right.wrongOf(wrong)
+		}
+		if err := p.flushEntries(ctx, right, wrong, end); err != nil {
 			return err
 		}
 		if unread != nil {
 			return fmt.Errorf("look at connections of %s: %w", right.router, unread)
 		}
-		if len(stale) == 0 {
+		if len(wrong) > 0 {
+			p.log.Info("wrong connections ended", "router", right.router, "zone", zone, "count", len(wrong))
+		}
+		if looked && !slices.ContainsFunc(wrong, right.isStale) { // others come back as long as rules are away
 			p.done[right.router] = right.rest
 			delete(p.due, right.router)
 			return nil
 		}
-		p.log.Info("connections with a former source ended", "router", right.router, "zone", zone, "count", len(stale))
+		wrong = nil
 	}
 	return fmt.Errorf("connections of %s keep coming back with a wrong source: are its NAT rows in place?",
 		right.router)
 }
 
-// wrongEntries is what is left of the last look and is still wrong, or what a new one finds: beside an error, what
-// could be read. There is a new look once nothing is left, and not after each change: a look takes long where
-// connections are many, and where changes are, too, nothing else would be done.
-func (p *Plane) wrongEntries(ctx context.Context, zone int, right policy, of pods) ([]Entry, error) {
-	isRight := func(e Entry) bool { return !right.isStale(e) }
-	left := slices.DeleteFunc(p.left[right.router], isRight)
-	delete(p.left, right.router)
-	if len(left) > 0 {
-		return left, nil
-	}
-	entries, err := p.target.Dump(ctx, zone, of.podPatterns()...)
-	return slices.DeleteFunc(entries, isRight), err
-}
-
-// podPatterns are like the connections of these pods; none, for all connections, of nil or of many.
+// podPatterns returns patterns of the connections of these pods; of nil or of many, none, which stands for all
+// connections.
 func (p pods) podPatterns() (out []Entry) {
 	if len(p) > fewPatterns {
 		return nil
@@ -280,8 +281,8 @@ func (p pods) podPatterns() (out []Entry) {
 	return out
 }
 
-// readAside reads connections of Sources outside of the agent's loop, and has Shrink called, which judges them. It
-// finds nothing wrong nearly always, and then nobody has waited for it.
+// readAside reads connections of Sources outside of the agent's loop, and has Shrink called, which judges them. Nearly
+// always Shrink finds nothing wrong, and then nobody has waited for the reading.
 func (p *Plane) readAside(sources []plan.Source) {
 	of := map[string]pods{}
 	for _, s := range sources {
@@ -302,7 +303,7 @@ func (p *Plane) readAside(sources []plan.Source) {
 		entries, err := p.target.Dump(p.ctx, zone, which.podPatterns()...)
 		entries = slices.DeleteFunc(entries, func(e Entry) bool { return !all && !which[e.Orig.Src] })
 		p.mu.Lock()
-		if p.seen[router] = append(p.seen[router], entries...); err != nil {
+		if p.read[router] = append(p.read[router], entries...); err != nil {
 			delete(p.done, router) // Shrink reads again, and says what is wrong
 		}
 		p.mu.Unlock()
@@ -319,7 +320,7 @@ func (p *Plane) flushEntries(ctx context.Context, right policy, stale []Entry, e
 		}
 		p.ended += uint64(n)
 		if stale = stale[n:]; len(stale) > 0 && !time.Now().Before(end) {
-			p.left[right.router] = stale
+			p.read[right.router] = stale
 			return plane.ErrUnfinished
 		}
 	}

@@ -89,10 +89,11 @@ func TestWhatWasBegunWithoutRules(t *testing.T) {
 			t.Fatalf("before anything happens there are %v", f.Entries())
 		}
 		p.Disturbed()
+		if shrink(t, p, want); len(f.Entries()) != 3 {
+			t.Errorf("at once there are %v", f.Entries())
+		}
 		for i := range 3 {
-			if i > 0 {
-				f.Add(bare)
-			}
+			f.Add(bare)
 			<-p.Again()
 			if shrink(t, p, want); len(f.Entries()) != 3 || slices.Contains(f.Entries(), bare) {
 				t.Errorf("after look %d there are %v", i+1, f.Entries())
@@ -106,12 +107,39 @@ func TestWhatWasBegunWithoutRules(t *testing.T) {
 	})
 }
 
+// unruly is a Fake in which a pod that goes on sending makes its connections again at once.
+type unruly struct{ *Fake }
+
+func (u unruly) Flush(ctx context.Context, entries ...Entry) error {
+	err := u.Fake.Flush(ctx, entries...)
+	for _, e := range entries {
+		u.Add(e)
+	}
+	return err
+}
+
+// TestRulesStillAway: a pod that begins the same connections as long as rules are away is not an error, and its
+// connections with a former source are.
+func TestRulesStillAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := NewFake(map[string]int{"GR_n1_snat": 5}, conn("10.244.1.5", "8.8.8.8", "10.244.1.5"))
+		p := New(t.Context(), unruly{f}, f, own, slog.New(slog.DiscardHandler))
+		p.Disturbed()
+		shrink(t, p, sources("10.244.1.5", "172.18.0.50"))
+		f.Add(conn("10.244.1.5", "8.8.4.4", "172.18.0.2"))
+		<-p.Again()
+		if p.Shrink(t.Context(), sources("10.244.1.5", "172.18.0.50")) == nil {
+			t.Error("no error")
+		}
+	})
+}
+
 // TestLooksOfEachSource: a change of a Source during a look begins again for that Source, and for no other one.
 func TestLooksOfEachSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin, looks := time.Now(), map[string][]time.Duration{}
 		a, b := plan.Source{Router: "a"}, plan.Source{Router: "b"}
-		r := &recheck{}
+		r := &recheck[plan.Source]{}
 		r.due = func(sources []plan.Source) {
 			for _, s := range sources {
 				looks[s.Router] = append(looks[s.Router], time.Since(begin))
@@ -167,7 +195,7 @@ func TestPauseBetweenLooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var looks atomic.Int64
 		begin := time.Now()
-		r := &recheck{due: func([]plan.Source) { looks.Add(1); time.Sleep(time.Second) }}
+		r := &recheck[plan.Source]{due: func([]plan.Source) { looks.Add(1); time.Sleep(time.Second) }}
 		for i := range 500 {
 			r.beginFor(lookAgain(), plan.Source{Router: fmt.Sprint(i)})
 			time.Sleep(100 * time.Millisecond)

@@ -7,32 +7,50 @@ import (
 	"github.com/egret-net/egret/internal/plan"
 )
 
-// Own is what a router's connections look like without any egress IP.
+// Own describes a router's connections without any egress IP.
 type Own struct {
 	Addrs []netip.Addr   // sources where State.Sources says nothing: the node's, the router's join address
-	Pods  []netip.Prefix // the cluster's pod subnets: connections from elsewhere are none of ours
+	Pods  []netip.Prefix // the cluster's pod subnets: connections from elsewhere are not ours
 	// Mark is on connections that were given an egress IP, under Mask; Mask 0 where they have none. With it, the others
 	// may have any source.
 	Mark, Mask uint32
 }
 
-// policy is what is right for the connections of one router.
+// policy says which connections of one router are right.
 type policy struct {
 	router string
 	want   *plan.State
 	rest
-	// the zone that the router tracks connections in before it translates their source; 0 where that is no other
-	before int
+	before int  // the other zone in which the router tracks connections before it translates their source, or 0
+	bare   bool // connections are wrong, too, that are not translated though they might be
 }
 
-// isStale says whether a connection has another source than it must have. Connections that are not translated, or do
-// not come from a pod, are left alone.
+// wrongOf deletes the right ones of some connections.
+func (p policy) wrongOf(all []Entry) []Entry {
+	return slices.DeleteFunc(all, func(e Entry) bool {
+		return !p.isStale(e) && !(p.bare && p.own.isUntranslated(e))
+	})
+}
+
+// isUntranslated says whether a pod has begun a connection to a destination other than a pod, and nothing of it is
+// translated. A connection whose destination another program on the host translates, as proxies and host ports do, is
+// that program's.
+func (o Own) isUntranslated(e Entry) bool {
+	return !e.Translated() && e.Reply.Src == e.Orig.Dst && o.isPod(e.Orig.Src) && !o.isPod(e.Orig.Dst)
+}
+
+func (o Own) isPod(a netip.Addr) bool {
+	return slices.ContainsFunc(o.Pods, func(p netip.Prefix) bool { return p.Contains(a) })
+}
+
+// isStale says whether a connection has another source than it must have. It is false for connections that are not
+// translated, or do not come from a pod.
 func (p policy) isStale(e Entry) bool {
 	if !e.Translated() {
 		return false
 	}
 	sources, claimed := p.want.Sources.Get(plan.Source{Router: p.router, Pod: e.Orig.Src})
-	if !claimed && !slices.ContainsFunc(p.own.Pods, func(n netip.Prefix) bool { return n.Contains(e.Orig.Src) }) {
+	if !claimed && !p.own.isPod(e.Orig.Src) {
 		return false
 	}
 	if want, is := p.want.SourceOf(sources, e.Orig.Dst); is && !p.isExempt(e.Orig.Dst) {
@@ -53,8 +71,8 @@ func (o Own) equalOwn(b Own) bool {
 	return o.Mark == b.Mark && o.Mask == b.Mask && slices.Equal(o.Addrs, b.Addrs) && slices.Equal(o.Pods, b.Pods)
 }
 
-// inOtherZones are the same connections in the other zones that they pass: untranslated in the router, and as the
-// outside sees them on the uplink's bridge. They go first, for nothing would lead to them afterwards. Where they
+// inOtherZones returns the same connections in the other zones that they pass: untranslated in the router, and as the
+// outside sees them on the uplink's bridge. They are ended first, for nothing would lead to them afterwards. If they
 // stayed, a connection that ended by way of another node would count as established for a day, and one from the same
 // port would get no answer once the address is back.
 func (p policy) inOtherZones(stale []Entry) []Entry {

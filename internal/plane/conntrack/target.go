@@ -59,7 +59,7 @@ func (s Switch) Flush(ctx context.Context, entries ...Entry) error {
 	})
 }
 
-// unlessEnded is what is wrong, but for ENOENT: the connection has ended meanwhile.
+// unlessEnded returns an error unless it is ENOENT: the connection has ended meanwhile.
 func unlessEnded(refused *unixctl.CommandError) error {
 	if strings.Contains(refused.Text, "No such file") {
 		return nil
