@@ -18,7 +18,7 @@ type Memo struct {
 	results  map[unit]*plan.Rows
 	readers  world.Readers[unit]
 	dirty    map[unit]struct{} // the units that Update redoes
-	nothing  *plan.Rows        // what most pods' units compile to
+	nothing  *plan.Rows        // the empty rows that most pods' units compile to
 	started  bool
 }
 

@@ -23,7 +23,7 @@ var repeats = []time.Duration{100 * time.Millisecond, time.Second, 2 * time.Seco
 const every = time.Minute
 
 // Where an announcement is later than standstill, this process was stopped, or had no processor, and its addresses may
-// be another node's by now. Within patience it hears of that, and a plan without them ends the announcements.
+// be another node's by now. Within patience it learns that, and a plan without them ends the announcements.
 const (
 	standstill = 10 * time.Second
 	patience   = 5 * time.Second

@@ -56,7 +56,7 @@ type Plane struct {
 	tables   Tables
 	held     map[plan.Accept]plan.None
 	unlisted map[chain]bool // those that cannot be listed, of which held may not have all
-	outdated atomic.Bool    // held is to be read, for the first time or again
+	outdated atomic.Bool    // held must be read, for the first time or again
 }
 
 var _ plane.Plane = (*Plane)(nil)

@@ -8,7 +8,8 @@ import (
 	"sigs.k8s.io/knftables"
 )
 
-// elementChange is an address that a set gets or loses. An element without an address is not one of these.
+// elementChange is an address that a set gets or loses. There is no elementChange for an element without
+// an address.
 type elementChange struct {
 	set  string
 	addr netip.Addr

@@ -23,7 +23,7 @@ type PodPort struct {
 	Name         string
 	UID          string
 	NetNS        string // path of the pod's network namespace
-	IfName       string // the pod's end, as it was named first; "" if an agent of before made it
+	IfName       string // the pod's end, as it was named first; "" if an earlier agent made it
 	MAC          string
 	IPs          []string // addresses of the pod, without prefix length
 	EgressPaused bool     // outside traffic is dropped until its egress IP is ready

@@ -50,7 +50,7 @@ func hostRules(rules []netlink.Rule) []Rule {
 }
 
 // Route is the link by which a table leads to an address; "" where a route refuses it, or goes by no link. The kernel
-// goes on to the next rule where there is none.
+// goes on to the next rule where the table has no route.
 func (h Host) Route(table int, to netip.Addr) (dev string, ok bool) {
 	one := netip.PrefixFrom(to, to.BitLen())
 	found, ok := Host{Routes: liveRoutes(h.Routes)}.LookUp(Rule{Table: table}, one)
