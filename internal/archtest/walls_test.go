@@ -140,7 +140,7 @@ func TestPlanesAreOpenedInOnePlace(t *testing.T) {
 					name)
 			}
 			if under(name, "internal/plane") &&
-				!under(f.folder, "internal/plane", "internal/node", "internal/sandbox", "test") {
+				!under(f.folder, "internal/plane", "internal/host", "internal/node", "internal/sandbox", "test") {
 				t.Errorf("%s imports %s: only the agent opens planes", f.path, name)
 			}
 		}

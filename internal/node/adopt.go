@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/egret-net/egret/internal/node/cniserver"
 	"github.com/egret-net/egret/internal/plane/ovn"
@@ -20,7 +19,7 @@ func (a *Agent) adoptFormer(ctx context.Context, filter formerFilter) error {
 	if err := a.cni.Seal(ctx); err != nil {
 		a.log.Warn("pods may reach this node past OVN", "error", err)
 	}
-	if err := a.readHost(ctx, route.Change{}, a.loop.Do); err != nil {
+	if err := a.host.ReadHost(ctx, route.Change{}, a.loop.Do); err != nil {
 		a.log.Warn("could not take in this host's addresses", "error", err)
 	}
 	var ports []cniserver.PodPort
@@ -58,24 +57,4 @@ func (a *Agent) adoptHeld(ctx context.Context, nb *ovn.Plane) {
 			a.holding.adoptRows(rows, a.config.Bridge, h.UplinkMAC)
 		}
 	})
-}
-
-// readHost takes in what the host is now. The targets are looked at where what is ours is other than
-// before, which somebody may have done.
-func (a *Agent) readHost(ctx context.Context, changed route.Change, do func(Change)) error {
-	h, err := route.ReadHost(ctx)
-	if err != nil {
-		return fmt.Errorf("read the host's links and addresses: %w", err)
-	}
-	if facts := hostFacts(h, a.config, route.TableNames(a.hostRoot)); facts != nil {
-		a.addrs(facts.Addrs)
-		a.gateways.Store(&facts.Gateways)
-		do(func(w *world.World) { w.SetHost(facts) })
-		a.tellNeighbours(h)
-	}
-	if changed.Taken || !slices.Equal(h.Ours, a.ours) {
-		a.ours = h.Ours
-		a.loop.Wake()
-	}
-	return a.followUplink(ctx, h)
 }

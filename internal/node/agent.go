@@ -16,9 +16,9 @@ import (
 
 	apiv1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/internal/feature"
+	"github.com/egret-net/egret/internal/host"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/node/cniserver"
-	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane"
 	"github.com/egret-net/egret/internal/plane/ovs"
 	"github.com/egret-net/egret/internal/plane/pulse"
@@ -31,11 +31,10 @@ type Agent struct {
 	config *world.Config
 	self   string
 	kinds  feature.Kinds
-	// hostRoot is where the host's /etc and /usr are.
-	hostRoot string
-	log      *slog.Logger
-	loop     *Loop
-	ovs      *ovs.DB
+	log    *slog.Logger
+	host   *host.Follower
+	loop   *Loop
+	ovs    *ovs.DB
 	// setPaused has OVS remember of a pod's interface whether what it sends outside is dropped.
 	setPaused func(ctx context.Context, hostIface string, paused bool) error
 	api       *API
@@ -49,10 +48,6 @@ type Agent struct {
 	// comparers are the planes that can say what their targets lack.
 	comparers []plane.Comparer
 	reading   chan struct{} // full while one of their targets is read
-	// addrs is told of the host's own addresses before the world is.
-	addrs func([]netip.Addr)
-	// gateways are the host's own, as last read.
-	gateways atomic.Pointer[[]netip.Addr]
 	// confirmed says whether the zone's hypervisor has what the Northbound says.
 	confirmed func() bool
 
@@ -67,9 +62,6 @@ type Agent struct {
 	mayHold map[world.EgressAddress]ref.Since
 	// known is what the world has been told that this node holds, of the loop alone; nil at first.
 	known map[world.EgressAddress]ref.Since
-	ours  []string // our rows on this host, as last seen
-	// tellOwn is given the node's own addresses, to announce those that are new.
-	tellOwn func([]plan.Announcement)
 
 	holding  *holding
 	clearing *clearing
@@ -146,9 +138,9 @@ func (a *Agent) afterRound(ctx context.Context, w *world.World, o Outcome) {
 // fillMailboxes puts what is new into the mailboxes.
 func (a *Agent) fillMailboxes(w *world.World, n *world.Node, h *world.Host, o Outcome) {
 	a.forgetLost()
-	faults := networkFaults(w, n, h)
-	if faultsKnown(w.Holding(a.self), faults) {
-		a.publishAnnotations(n, nodeAnnotations(a.self, h, n, a.config))
+	faults := host.NetworkFaults(w, n, h)
+	if host.FaultsKnown(w.Holding(a.self), faults) {
+		a.publishAnnotations(n, host.NodeAnnotations(a.self, h, n, a.config))
 	}
 	// a former process's targets go on
 	if h := w.Holding(a.self); a.known == nil && h != nil && h.BootID == a.api.BootID {
@@ -160,7 +152,7 @@ func (a *Agent) fillMailboxes(w *world.World, n *world.Node, h *world.Host, o Ou
 	a.last = composeReport(a.self, n.UID, a.last, o, a.confirmed() && !o.Unconfirmed)
 	maps.Copy(a.last.Holding, left)
 	_, a.last.Egress = n.Labels[world.AssignableLabel]
-	a.last.Problems = append(a.last.Problems, asProblems(faults)...)
+	a.last.Problems = append(a.last.Problems, host.FaultProblems(faults)...)
 	a.last.Problems = append(a.last.Problems, a.holding.machine.Problems()...)
 	a.last.Problems = append(a.last.Problems, allOfNode(a.self, world.ReasonNoAnswer, a.silentProblems())...)
 	a.last.Problems = append(a.last.Problems, allOfNode(a.self, world.ReasonOverlap, a.config.OverlappedBy(h))...)
@@ -279,10 +271,10 @@ func podNetworksValue(nets cniserver.PodNetworks) (map[string]any, error) {
 func newAgent(self string, c *world.Config, kinds feature.Kinds, log *slog.Logger) *Agent {
 	a := &Agent{config: c, kinds: kinds, self: self, log: log, metrics: NewMetrics(), reading: make(chan struct{}, 1)}
 	a.subnets.Store(&[]netip.Prefix{})
-	a.gateways.Store(&[]netip.Addr{})
 	a.loop = NewLoop(kinds.NewWorld(self, c), kinds.AllFeatures(), log)
 	a.holding, a.tidying = newHolding(self, a.loop, log), newTidying(a.loop.Again)
 	a.clearing = newClearing(a.loop, a.metrics.countQuestion, log)
+	a.host = &host.Follower{Config: c, Log: log, Wake: a.loop.Wake}
 	a.firewall = newFirewall(c.Families(), log)
 	a.loop.Decide, a.loop.Grown, a.loop.After, a.loop.Ran = a.runMachines, a.reportGrown, a.afterRound,
 		a.metrics.countRound

@@ -7,6 +7,7 @@ import (
 
 	"github.com/egret-net/egret/internal/compile"
 	"github.com/egret-net/egret/internal/feature/all"
+	"github.com/egret-net/egret/internal/host"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane"
@@ -60,7 +61,7 @@ func basePlan(ctx context.Context, o Options, closed bool) (*plan.State, error) 
 	if err != nil {
 		return nil, err
 	}
-	facts := hostFacts(h, &o.Config, nil)
+	facts := host.Facts(h, &o.Config, nil)
 	if facts == nil {
 		return nil, fmt.Errorf("neither %s nor %s has an address: configure the uplink", o.Config.UplinkInterface,
 			o.Config.Bridge)

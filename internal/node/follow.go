@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"net/netip"
 	"time"
 
 	"github.com/egret-net/egret/internal/plan"
@@ -18,10 +17,9 @@ func (a *Agent) followSources(ctx context.Context, o Options, t *targets, host <
 	go a.annotations.deliverUntilDone(ctx)
 	go a.holding.runHolder(ctx, t.listener.Claims())
 	go a.followTunnels(ctx, t.ovs)
-	go route.AskGateways(ctx, a.config.Bridge, func() []netip.Addr { return *a.gateways.Load() }, a.log)
+	go route.AskGateways(ctx, a.config.Bridge, a.host.Gateways, a.log)
 	restarts := ovs.VSwitchdRestarts(ctx, o.OVSRunDir, a.log)
-	inTurn := func(c Change) { _ = a.loop.Turn(ctx, c) } // its only error is that the agent ends
-	go a.followHost(ctx, host, inTurn)
+	go a.host.FollowHost(ctx, host, func(c Change) { _ = a.loop.Turn(ctx, c) }) // its only error is that the agent ends
 	go forEachSignal(ctx, restarts, a.loop.Reread)
 	go forEachSignal(ctx, t.flow.Watch(ctx), a.loop.Wake)
 	go forEachSignal(ctx, t.nft.Watch(ctx), func() {
@@ -39,43 +37,6 @@ func (a *Agent) followSources(ctx context.Context, o Options, t *targets, host <
 	go forEachSignal(ctx, t.nb.LateConfirm(), a.loop.Confirmed)
 	for _, again := range t.connections {
 		go forEachSignal(ctx, again, func() { a.loop.Look(plan.InSources | plan.InDatagrams) })
-	}
-}
-
-// hostRetry is when the host is looked at again after something about it could not be done.
-const hostRetry = time.Second
-
-// followHost reads the host again when the kernel, or a file with names of routing tables, reports a change. Without
-// such telling, names are read with the next change of the kernel.
-func (a *Agent) followHost(ctx context.Context, host <-chan route.Change, do func(Change)) {
-	names, err := route.WatchNames(ctx, a.hostRoot)
-	if err != nil {
-		a.log.Warn("changed names of routing tables may not be seen at once", "error", err)
-	}
-	retry := time.After(0)   // changes after the host was read and before this
-	var changed route.Change // since the host was last taken in
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case c, open := <-host:
-			if !open {
-				return
-			}
-			changed.Taken = changed.Taken || c.Taken
-		case _, open := <-names:
-			if !open {
-				return
-			}
-		case <-retry:
-		}
-		retry = nil
-		if err := a.readHost(ctx, changed, do); err != nil {
-			a.log.Warn("could not take in this host's addresses; trying again", "error", err)
-			retry = time.After(hostRetry)
-			continue
-		}
-		changed = route.Change{}
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 // Change edits the world. It runs in the loop, and nowhere else.
-type Change func(*world.World)
+type Change = func(*world.World)
 
 // Outcome is what became of one round.
 type Outcome struct {

@@ -2,11 +2,12 @@ package node
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/egret-net/egret/internal/plane/route"
+	"github.com/egret-net/egret/internal/compile/compiletest"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -26,15 +27,14 @@ func TestHostNetworkInAClusterRange(t *testing.T) {
 		return told
 	}
 	ofRange := func(s string) bool { return strings.Contains(s, "overlap") }
-	overlapping := facts(t, func(h *route.Host) {
-		h.Addrs = append(h.Addrs, route.Address{Dev: "eth1", Prefix: prefix("10.244.9.1/24")})
-	})
+	overlapping := compiletest.Host("n1")
+	overlapping.Links[0].Addrs = append(overlapping.Links[0].Addrs, netip.MustParsePrefix("10.244.9.1/24"))
 	if said := problems(overlapping); !slices.ContainsFunc(said, func(s string) bool {
 		return strings.HasPrefix(s, "network 10.244.9.0/24 of link eth1 and pod subnet 10.244.0.0/16 overlap")
 	}) {
 		t.Errorf("the node says %q", said)
 	}
-	if said := problems(facts(t, nil)); slices.ContainsFunc(said, ofRange) {
+	if said := problems(compiletest.Host("n1")); slices.ContainsFunc(said, ofRange) {
 		t.Errorf("when the network is gone, the node says %q", said)
 	}
 }
@@ -43,7 +43,7 @@ func TestHostNetworkInAClusterRange(t *testing.T) {
 func toldProblems(t *testing.T, a *Agent) (told []string) {
 	t.Helper()
 	err := a.loop.DoAndWait(t.Context(), func(w *world.World) {
-		a.fillMailboxes(w, w.Node("n1"), facts(t, nil), hosting())
+		a.fillMailboxes(w, w.Node("n1"), compiletest.Host("n1"), hosting())
 		told = texts(a.last.Problems)
 	})
 	if err != nil {
@@ -59,7 +59,7 @@ func TestUplinkSmallerThanPods(t *testing.T) {
 		var told []string
 		if err := a.loop.DoAndWait(t.Context(), func(w *world.World) {
 			a.config.MTU = mtu
-			a.fillMailboxes(w, w.Node("n1"), facts(t, nil), hosting())
+			a.fillMailboxes(w, w.Node("n1"), compiletest.Host("n1"), hosting())
 			told = texts(a.last.Problems)
 		}); err != nil {
 			t.Fatal(err)

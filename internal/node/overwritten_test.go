@@ -17,6 +17,7 @@ import (
 	"github.com/egret-net/egret/internal/compile/compiletest"
 	"github.com/egret-net/egret/internal/feature/all"
 	"github.com/egret-net/egret/internal/heal"
+	"github.com/egret-net/egret/internal/host"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -34,7 +35,7 @@ func TestOverwrittenAnnotationIsWrittenAgain(t *testing.T) {
 		}, a.annotationsOverwritten, a.log)
 		go a.annotations.deliverUntilDone(t.Context())
 		n := compiletest.Node(1)
-		own := nodeAnnotations("n1", compiletest.Host("n1"), n, a.config)
+		own := host.NodeAnnotations("n1", compiletest.Host("n1"), n, a.config)
 		garbled, lacking := maps.Clone(own), maps.Clone(own)
 		garbled["k8s.ovn.org/host-cidrs"] = "garbage"
 		delete(lacking, "k8s.ovn.org/zone-name")

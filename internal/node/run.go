@@ -49,7 +49,6 @@ func Run(ctx context.Context, o Options, log *slog.Logger) error {
 		return err
 	}
 	a := newAgent(o.Node, &o.Config, all.ServedKinds(), log)
-	a.hostRoot = o.HostRoot
 	if err := a.connectTargets(o, t); err != nil {
 		return err
 	}
@@ -88,7 +87,6 @@ func (a *Agent) connectTargets(o Options, t *targets) error {
 		a.annotationsOverwritten, a.log)
 	h := a.holding
 	h.watch, h.announce, h.probe = t.listener.Watch, t.link.Defend, t.link.Probe
-	a.tellOwn = t.link.Tell
 	h.silence, h.ask = contact.Silence, a.api.EgressIP
 	h.renew = func(ctx context.Context) error { return t.vswitchd.Do(ctx, t.flow.Renew) }
 	a.clearing.answersAt.Store(uint32(o.Config.AgentPort)) // the first report says so: without it nobody asks
@@ -96,7 +94,8 @@ func (a *Agent) connectTargets(o Options, t *targets) error {
 	a.ovs, a.setPaused, a.confirmed, a.pulses = t.ovs, t.ovs.SetEgressPaused, t.nb.Confirmed, t.pulses
 	a.loop.Planes, a.loop.Early = plane.Timed(t.all, a.metrics.countStep), t.early
 	a.comparers = t.comparers
-	a.addrs = t.tellAddrs
+	a.host.Root, a.host.Know = o.HostRoot, t.tellAddrs
+	a.host.Tell, a.host.FollowUplink = t.link.Tell, t.ovs.FollowUplink
 	a.cni = cniserver.New(cniserver.FromOVS(t.ovs), a, a.log)
 	a.cni.Answered = a.metrics.countCall
 	return nil

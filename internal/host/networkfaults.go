@@ -1,4 +1,4 @@
-package node
+package host
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// networkFaults are this node's networks that can host nothing, with the reason and what to do.
-func networkFaults(w *world.World, n *world.Node, h *world.Host) map[netip.Prefix]string {
+// NetworkFaults are this node's networks that can host nothing, with the reason and what to do.
+func NetworkFaults(w *world.World, n *world.Node, h *world.Host) map[netip.Prefix]string {
 	faults := h.Faults()
 	gone := lostNetworks(n, w.Holding(n.Name), h)
 	if len(gone) == 0 {
@@ -59,8 +59,8 @@ func lossOf(network netip.Prefix) string {
 	return text
 }
 
-// faultsKnown says whether the others can know by now why networks of this host are about to go.
-func faultsKnown(said *world.Holding, faults map[netip.Prefix]string) bool {
+// FaultsKnown says whether the others can know by now why networks of this host are about to go.
+func FaultsKnown(said *world.Holding, faults map[netip.Prefix]string) bool {
 	for network := range faults {
 		if said == nil || said.Faults[network] == "" {
 			return false
@@ -69,8 +69,8 @@ func faultsKnown(said *world.Holding, faults map[netip.Prefix]string) bool {
 	return true
 }
 
-// asProblems are faults as problems of a node.
-func asProblems(faults map[netip.Prefix]string) []world.Problem {
+// FaultProblems are faults as problems of a node.
+func FaultProblems(faults map[netip.Prefix]string) []world.Problem {
 	var out []world.Problem
 	for network, why := range faults {
 		out = append(out, kube.Fault(network, why))

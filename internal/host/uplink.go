@@ -1,4 +1,4 @@
-package node
+package host
 
 import (
 	"context"
@@ -21,22 +21,22 @@ const settleTime = 5 * time.Second
 // host sends, and answers to ARP and ND, must come from it, too. Addresses and routes that the uplink has been given
 // again, as a DHCP client does when it renews a lease, are taken off: the host would send by a port of the bridge, past
 // its flows.
-func (a *Agent) followUplink(ctx context.Context, h route.Host) error {
-	mac, stale := bridgeAddress(h, a.config)
-	again := givenAgain(h, a.config)
+func (f *Follower) followUplink(ctx context.Context, h route.Host) error {
+	mac, stale := bridgeAddress(h, f.Config)
+	again := givenAgain(h, f.Config)
 	if !stale && !again {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, settleTime)
 	defer cancel()
 	if stale {
-		a.log.Info("the uplink has another hardware address; the bridge takes it over", "address", mac)
+		f.Log.Info("the uplink has another hardware address; the bridge takes it over", "address", mac)
 	}
 	if again {
-		a.log.Warn("somebody has given the uplink addresses or routes of the bridge again; they are taken off: have "+
-			"what manages it leave it alone", "uplink", a.config.UplinkInterface, "bridge", a.config.Bridge)
+		f.Log.Warn("somebody has given the uplink addresses or routes of the bridge again; they are taken off: have "+
+			"what manages it leave it alone", "uplink", f.Config.UplinkInterface, "bridge", f.Config.Bridge)
 	}
-	return a.ovs.FollowUplink(ctx, ovs.Uplink{Bridge: a.config.Bridge, Device: a.config.UplinkInterface})
+	return f.FollowUplink(ctx, ovs.Uplink{Bridge: f.Config.Bridge, Device: f.Config.UplinkInterface})
 }
 
 // bridgeAddress is the hardware address that the gateway bridge must have, and whether it has another.
@@ -51,17 +51,17 @@ func bridgeAddress(h route.Host, c *world.Config) (mac string, stale bool) {
 // again, as clients of an address that floats between hosts would. An agent's first time is of all: while none ran,
 // nobody has told what happened. An egress IP that a former agent left is not the host's, nor is what another machine
 // may have. Until the bridge has its uplink's address there is nothing to tell.
-func (a *Agent) tellNeighbours(h route.Host) {
+func (f *Follower) tellNeighbours(h route.Host) {
 	var own []plan.Announcement
-	_, stale := bridgeAddress(h, a.config)
-	if bridge, _ := h.Link(a.config.Bridge); !stale {
+	_, stale := bridgeAddress(h, f.Config)
+	if bridge, _ := h.Link(f.Config.Bridge); !stale {
 		for _, x := range h.Addrs {
-			if x.Dev == a.config.Bridge && !x.Prefix.Addr().IsLinkLocalUnicast() && !x.Ours && !x.Tentative {
-				own = append(own, plan.Announcement{Dev: a.config.Bridge, IP: x.Prefix.Addr(), MAC: bridge.MAC})
+			if x.Dev == f.Config.Bridge && !x.Prefix.Addr().IsLinkLocalUnicast() && !x.Ours && !x.Tentative {
+				own = append(own, plan.Announcement{Dev: f.Config.Bridge, IP: x.Prefix.Addr(), MAC: bridge.MAC})
 			}
 		}
 	}
-	a.tellOwn(own)
+	f.Tell(own)
 }
 
 // givenAgain says whether the uplink has an address that the bridge has, or a default route.

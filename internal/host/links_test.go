@@ -1,4 +1,4 @@
-package node
+package host
 
 import (
 	"fmt"
@@ -60,7 +60,7 @@ func facts(t *testing.T, change func(*route.Host)) *world.Host {
 	if change != nil {
 		change(&h)
 	}
-	f := hostFacts(h, compiletest.Config(world.SharedGateway), nil)
+	f := Facts(h, compiletest.Config(world.SharedGateway), nil)
 	if f == nil {
 		t.Fatal("no facts")
 	}

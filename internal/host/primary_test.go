@@ -1,4 +1,4 @@
-package node
+package host
 
 import (
 	"net/netip"
@@ -92,7 +92,7 @@ func primaries(t *testing.T, told []string) string {
 	for _, ip := range told {
 		n.InternalIPs = append(n.InternalIPs, netip.MustParseAddr(ip))
 	}
-	w.SetHost(hostFacts(h, w.Config, nil))
+	w.SetHost(Facts(h, w.Config, nil))
 	w.SetNode(n)
 	var out []string
 	for _, p := range w.Host().Primary {

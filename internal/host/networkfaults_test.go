@@ -1,4 +1,4 @@
-package node
+package host
 
 import (
 	"net/netip"
@@ -23,7 +23,7 @@ type losing struct {
 func (l losing) says(change func(*route.Host)) map[netip.Prefix]string {
 	l.Helper()
 	h := facts(l.T, change)
-	faults := networkFaults(l.w, l.w.Node("n1"), h)
+	faults := NetworkFaults(l.w, l.w.Node("n1"), h)
 	l.w.SetHolding(&world.Holding{Node: "n1", BootID: "boot", Faults: faults})
 	l.w.SetNode(&world.Node{Name: "n1", BootID: "boot", Primary: h.Primary, CIDRs: h.CIDRs()})
 	return faults

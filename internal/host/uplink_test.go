@@ -1,13 +1,11 @@
-package node
+package host
 
 import (
-	"log/slog"
 	"net/netip"
 	"slices"
 	"testing"
 
 	"github.com/egret-net/egret/internal/compile/compiletest"
-	"github.com/egret-net/egret/internal/feature/all"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane/route"
 	"github.com/egret-net/egret/internal/world"
@@ -71,7 +69,6 @@ func TestGivenAgain(t *testing.T) {
 func TestTellsNeighboursOfTheHardwareAddress(t *testing.T) {
 	const one, two = "02:00:00:00:00:01", "02:00:00:00:00:02"
 	config := compiletest.Config(world.SharedGateway)
-	a := newAgent("n1", config, all.ServedKinds(), slog.New(slog.DiscardHandler))
 	addr := func(dev, prefix string) route.Address {
 		return route.Address{Dev: dev, Prefix: netip.MustParsePrefix(prefix)}
 	}
@@ -93,9 +90,9 @@ func TestTellsNeighboursOfTheHardwareAddress(t *testing.T) {
 		{"it has it", two, two, []route.Address{node, six}, []route.Address{node, six}},
 	} {
 		var told, want []plan.Announcement
-		a.tellOwn = func(all []plan.Announcement) { told = append(told, all...) }
+		f := Follower{Config: config, Tell: func(all []plan.Announcement) { told = append(told, all...) }}
 		links := []route.Link{{Name: config.Bridge, MAC: x.bridge}, {Name: config.UplinkInterface, MAC: x.uplink}}
-		a.tellNeighbours(route.Host{Links: links, Addrs: slices.Concat(x.own, others)})
+		f.tellNeighbours(route.Host{Links: links, Addrs: slices.Concat(x.own, others)})
 		for _, p := range x.want {
 			want = append(want, plan.Announcement{Dev: config.Bridge, IP: p.Prefix.Addr(), MAC: x.bridge})
 		}

@@ -1,4 +1,4 @@
-package node
+package host
 
 import (
 	"net/netip"
@@ -10,10 +10,10 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// hostFacts is what the world needs to know of this host; nil while neither the gateway bridge nor its uplink has an
+// Facts is what the world needs to know of this host; nil while neither the gateway bridge nor its uplink has an
 // address. Addresses move from the one to the other when the agent first starts, and after each boot. names are those
 // of routing tables.
-func hostFacts(h route.Host, c *world.Config, names map[string]int) *world.Host {
+func Facts(h route.Host, c *world.Config, names map[string]int) *world.Host {
 	link, ok := h.Link(c.UplinkInterface)
 	if !ok {
 		return nil
@@ -55,8 +55,8 @@ func countsAsHost(a route.Address) bool {
 	return !a.Ours && ip.IsGlobalUnicast() && !ip.IsLinkLocalUnicast()
 }
 
-// nodeAnnotations is what the others must know of this host.
-func nodeAnnotations(self string, h *world.Host, n *world.Node, c *world.Config) map[string]string {
+// NodeAnnotations is what the others must know of this host.
+func NodeAnnotations(self string, h *world.Host, n *world.Node, c *world.Config) map[string]string {
 	f := kube.HostFacts{
 		Zone: self, ChassisID: self, Mode: c.GatewayMode, Bridge: c.Bridge, UplinkMAC: h.UplinkMAC, Primary: h.Primary,
 		Gateways:  h.Gateways,
