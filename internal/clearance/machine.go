@@ -92,7 +92,7 @@ type Machine struct {
 	// selected is the moment that a node must have followed to know what objects select: of the pods of one namespace,
 	// and with "" of all.
 	selected map[string]moment
-	specs    map[world.Entry]spec
+	known    map[world.Entry]known
 	changed  []world.Entry // in the world, since the last step
 
 	// Of the step under way.
@@ -109,7 +109,7 @@ func (m *Machine) Begin(w *world.World, f Former) {
 	m.readers = world.NewReaders(m.stale)
 	m.pods, m.byIP = map[string]*pod{}, map[netip.Addr]*address{}
 	m.nodes, m.former, m.ends, m.fresh = map[string]*node{}, &f, beforeStart, unnamed
-	m.selected, m.specs = map[string]moment{}, map[world.Entry]spec{}
+	m.selected, m.known = map[string]moment{}, map[world.Entry]known{}
 	for _, byObject := range f.Nodes {
 		for _, nodes := range byObject {
 			for _, name := range nodes {

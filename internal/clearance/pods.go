@@ -98,7 +98,6 @@ func (p *pod) inheritNames(old *pod) {
 // beginClaims notes which claims of a pod have begun. A node that knows of a pod that has come under an object, and not
 // of what objects select by now, may translate for the one that would have selected it before.
 func (m *Machine) beginClaims(key string, p, old *pod) {
-	selected := m.selectedFor(key)
 	for f, claims := range p.claims {
 		for i := range claims {
 			c := &claims[i]
@@ -110,6 +109,7 @@ func (m *Machine) beginClaims(key string, p, old *pod) {
 				continue
 			}
 			c.begun, m.ended = m.ends+1, true
+			selected := m.selectedFor(key, claims, world.Family(f))
 			for _, ip := range world.Family(f).OfAddrs(p.ips) {
 				if !slices.Contains(old.ips, ip) || !slices.ContainsFunc(old.claims[f], c.isBy) {
 					m.noteEnd(ip, former{to: c.to, end: selected, everywhere: true})

@@ -1,64 +1,78 @@
 package clearance
 
 import (
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
-// spec is what an object has that decides which pods it has claims to; zero without an object. Most changes are of
+// spec is the part of an object that decides which pods it selects; zero without an object. Most changes are of
 // statuses.
 type spec struct {
 	uid        string
 	generation int64
 	labels     string // of a namespace, or those that a Service asks for
-	// flags are two annotations of an EgressIP, which leave the generation as it is. Of an EgressService they say
-	// whether it is active and whether it binds, by family.
-	flags [4]bool
 }
 
-// specOf returns that of the object of an entry.
-func (m *Machine) specOf(t world.Entry) spec {
+// rank is the part of an object that decides, by family, which one of several objects has a claim to a pod that they
+// select: annotations of an EgressIP, which leave the generation as it is, and whether it or an EgressService is active
+// and binds.
+type rank struct {
+	active, binds   [2]bool
+	neverOverridden bool
+}
+
+// known is the last version of an object, and when it came and changed its rank since.
+type known struct {
+	spec
+	rank
+	came, ranked moment
+}
+
+// readKnown returns the object of an entry.
+func (m *Machine) readKnown(t world.Entry) (is known) {
 	switch t.Kind {
 	case world.KindNamespace:
 		if n := m.w.Namespace(t.Key); n != nil {
-			return spec{generation: 1, labels: labels.Set(n.Labels).String()}
+			is.spec = spec{generation: 1, labels: labels.Set(n.Labels).String()}
 		}
 	case world.KindService:
 		if s := m.w.Service(t.Key); s != nil && s.Pods != nil {
-			return spec{uid: s.UID, generation: 1, labels: s.Pods.String()}
+			is.spec = spec{uid: s.UID, generation: 1, labels: s.Pods.String()}
 		}
 	case world.KindEgressService:
 		if s := m.w.EgressService(t.Key); s != nil {
-			return spec{uid: s.UID, generation: 1 + s.Generation, flags: m.activityOf(t.Key)}
+			is.spec = spec{uid: s.UID, generation: 1 + s.Generation}
+			for _, f := range m.w.Config.Families() {
+				is.active[f], is.binds[f] = m.w.EgressServiceActive(t.Key, f), m.w.EgressServiceBinds(t.Key, f)
+			}
 		}
 	case world.KindEgressIP:
 		if e := m.w.EgressIP(t.Key); e != nil {
-			return spec{uid: e.UID, generation: 1 + e.Generation,
-				flags: [4]bool{e.NeverOverridden, e.DropWhenUnassigned}}
+			is.spec = spec{uid: e.UID, generation: 1 + e.Generation}
+			is.neverOverridden = e.NeverOverridden
+			for _, f := range m.w.Config.Families() {
+				is.active[f], is.binds[f] = e.Active(f), e.Binds(f)
+			}
 		}
 	}
-	return spec{}
+	return is
 }
 
-// activityOf follows from the Service's type and addresses, too, and from the status of the EgressService.
-func (m *Machine) activityOf(egressService string) [4]bool {
-	active := func(f world.Family) bool { return m.w.EgressServiceActive(egressService, f) }
-	binds := func(f world.Family) bool { return m.w.EgressServiceBinds(egressService, f) }
-	return [4]bool{active(world.V4), active(world.V6), binds(world.V4), binds(world.V6)}
-}
-
-// followSpecs notes when what objects select has changed. One that comes changes nothing for a node that does not know
-// it; one that becomes another, or goes, may select there as before. An EgressIPTraffic counts whenever it changes.
+// followSpecs notes when what objects select has changed, and which of them comes first. An object that comes selects
+// nothing for a node that does not know it; one that becomes another, or goes, may select there as before. An
+// EgressIPTraffic counts whenever it changes.
 func (m *Machine) followSpecs() {
 	if m.former != nil {
 		for _, k := range []world.Kind{world.KindNamespace, world.KindService, world.KindEgressService,
 			world.KindEgressIP} {
 			for _, key := range m.w.Keys(k) {
 				t := world.Entry{Kind: k, Key: key}
-				m.specs[t] = m.specOf(t)
+				m.known[t] = m.readKnown(t)
 			}
 		}
 	}
@@ -66,13 +80,22 @@ func (m *Machine) followSpecs() {
 		if t.Kind == world.KindEgressServiceActive {
 			t.Kind = world.KindEgressService
 		}
-		was, is := m.specs[t], m.specOf(t)
-		if m.specs[t] = is; is == (spec{}) {
-			delete(m.specs, t)
-		}
-		if t.Kind == world.KindTraffic || was != is && was != (spec{}) {
+		was, is := m.known[t], m.readKnown(t)
+		if t.Kind == world.KindTraffic || was.spec != is.spec && was.spec != (spec{}) {
 			m.noteSelection(namespaceOf(t))
 		}
+		if is.spec == (spec{}) {
+			delete(m.known, t)
+			continue
+		}
+		is.came, is.ranked = was.came, was.ranked
+		switch {
+		case was.spec == (spec{}):
+			is.came, m.ended = m.ends+1, true
+		case was.rank != is.rank:
+			is.ranked, m.ended = m.ends+1, true
+		}
+		m.known[t] = is
 	}
 }
 
@@ -99,8 +122,34 @@ func namespaceOf(t world.Entry) string {
 	return namespace
 }
 
-// selectedFor is the moment that a node must have followed to know what objects select of a pod's namespace.
-func (m *Machine) selectedFor(pod string) moment {
-	namespace, _, _ := strings.Cut(pod, "/")
-	return max(m.selected[""], m.selected[namespace])
+// selectedFor returns the moment that a node must have followed to know which objects a pod's packets of a family are
+// for.
+func (m *Machine) selectedFor(key string, claims []claim, f world.Family) moment {
+	namespace, _, _ := strings.Cut(key, "/")
+	return max(m.selected[""], m.selected[namespace], m.rankedFor(m.w.Pod(key), claims, f))
+}
+
+// rankedFor returns the moment from which on a node takes no other object that selects a pod for one with a claim. The
+// other one had it until an object with a claim, or an EgressIP that forbids EgressServices, came, or until a rank
+// changed. Other objects that come take no claim.
+func (m *Machine) rankedFor(p *world.Pod, claims []claim, f world.Family) (latest moment) {
+	var displaced bool
+	note := func(kind world.Kind, object ref.Object) {
+		is := m.known[world.Entry{Kind: kind, Key: object.Key()}]
+		has := slices.ContainsFunc(claims, func(c claim) bool { return c.by.Object == object })
+		if latest = max(latest, is.ranked); has || is.neverOverridden {
+			latest = max(latest, is.came)
+		}
+		displaced = displaced || !has
+	}
+	for _, e := range m.w.Selecting(p) {
+		note(world.KindEgressIP, ref.Of(ref.EgressIP, e.Name))
+	}
+	for _, s := range m.w.EgressServicesOf(p, f) {
+		note(world.KindEgressService, ref.Of(ref.EgressService, s.Key()))
+	}
+	if !displaced {
+		return never
+	}
+	return latest
 }

@@ -3,6 +3,8 @@ package clearance_test
 import (
 	"testing"
 
+	"k8s.io/apimachinery/pkg/labels"
+
 	"github.com/egret-net/egret/internal/compile/compiletest"
 	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
@@ -18,30 +20,72 @@ func TestSelectionOfAnother(t *testing.T) {
 		"nothing":                        {func(*world.World) {}, false},
 		"another EgressIP's status":      {changed("e1", func(e *world.EgressIP) { e.Items[0].Node = "n3" }), false},
 		"another EgressIP's spec":        {changed("e1", func(e *world.EgressIP) { e.Generation++ }), true},
-		"an EgressIP that comes":         {newEgressIP, false},
+		"another EgressIP in force":      {changed("e1", waits), false},
+		"the EgressIP in force":          {changed("e0", waits), false},
+		"an EgressIP that comes":         {newEgressIP(3, "a=3"), false},
 		"an EgressIP that goes":          {func(w *world.World) { w.DelEgressIP("e2") }, true},
 		"a namespace that comes":         {labelled("another", "a"), false},
 		"another namespace's labels":     {labelled("ns1", "a"), false},
 		"the namespace's labels":         {labelled("ns0", "a"), true},
 		"the host of an EgressService":   {hosted("n3", 0), false},
 		"the spec of an EgressService":   {hosted("", 1), true},
-		"an annotation that forbids":     {changed("e1", func(e *world.EgressIP) { e.NeverOverridden = true }), true},
-		"an annotation that drops":       {changed("e1", drops), true},
-		"an EgressService that binds":    {binding, true},
+		"another EgressIP that forbids":  {changed("e1", forbids), false},
+		"the EgressIP that forbids":      {changed("e0", forbids), false},
+		"another EgressIP that drops":    {changed("e1", drops), false},
+		"an EgressService that binds":    {binding, false},
 		"networks of an EgressIPTraffic": {networks, true},
 	} {
-		s := tell(t, 1)
-		s.w.SetNamespace(&world.Namespace{Name: "ns1"})
-		hosted("", 0)(s.w)
-		s.group("0")
-		s.answer(nil)
-		c.change(s.w)
-		s.step()
-		p := compiletest.Pod(3, "n1")
-		p.Namespace, p.Labels = "ns0", map[string]string{"a": "0"}
-		s.w.SetPod(p)
-		s.step()
-		if waits := s.w.MayTranslate("n2", p.IPs[0], ref.OfKey("e0")); waits != c.waits {
+		if waits := aloneAfter(t, c.change); waits != c.waits {
+			t.Errorf("%s: the pod waits: %t", what, waits)
+		}
+	}
+}
+
+// aloneAfter reports whether a pod that comes waits, which one EgressIP selects alone.
+func aloneAfter(t *testing.T, change func(*world.World)) bool {
+	return waitsAfter(t, "0", "e0", func(*world.World) {}, change)
+}
+
+// waitsAfter reports whether a pod that comes is kept from an EgressIP: n2 has answered, but not after a change.
+func waitsAfter(t *testing.T, group, by string, before, change func(*world.World)) bool {
+	s := tell(t, 1)
+	s.w.SetNamespace(&world.Namespace{Name: "ns1"})
+	hosted("", 0)(s.w)
+	before(s.w)
+	s.group("0")
+	s.answer(nil)
+	change(s.w)
+	s.step()
+	p := compiletest.Pod(3, "n1")
+	p.Namespace, p.Labels = "ns0", map[string]string{"a": group}
+	s.w.SetPod(p)
+	s.step()
+	return s.w.MayTranslate("n2", p.IPs[0], ref.OfKey(by))
+}
+
+// TestDisplaced: a pod that several objects select waits for a node which may not know that another one has come before
+// the one that had the pod. It does not wait where an object comes that only stands by.
+func TestDisplaced(t *testing.T) {
+	nothing := func(*world.World) {}
+	for what, c := range map[string]struct {
+		by             string
+		before, change func(*world.World)
+		waits          bool
+	}{
+		"an older EgressIP comes":              {"e-1", nothing, newEgressIP(-1, "a=2"), true},
+		"a younger EgressIP comes":             {"e2", nothing, newEgressIP(3, "a=2"), false},
+		"an older EgressIP of others comes":    {"e2", nothing, newEgressIP(-1, "a=9"), false},
+		"the older EgressIP goes out of force": {"e3", newEgressIP(3, "a=2"), changed("e2", fails), true},
+		"the older EgressIP comes into force":  {"e-1", unassigned(-1, "a=2"), newEgressIP(-1, "a=2"), true},
+		"the EgressService comes into force":   {"ns0/s0", behindService, hosted(world.HostAll, 0), true},
+		"the EgressService goes out of force":  {"e2", inForce, hosted("", 0), true},
+		"an EgressIP forbids it":               {"e2", inForce, changed("e2", forbids), true},
+		"an EgressIP comes that forbids it": {"e2", inForce, func(w *world.World) {
+			newEgressIP(3, "a=2")(w)
+			changed("e3", forbids)(w)
+		}, true},
+	} {
+		if waits := waitsAfter(t, "2", c.by, c.before, c.change); waits != c.waits {
 			t.Errorf("%s: the pod waits: %t", what, waits)
 		}
 	}
@@ -56,8 +100,13 @@ func changed(name string, change func(*world.EgressIP)) func(*world.World) {
 	}
 }
 
-func newEgressIP(w *world.World) {
-	w.SetEgressIP(compiletest.EgressIP(3, "a=3", compiletest.EgressAddr(3)[0]))
+// newEgressIP has an EgressIP come that is in force on n2, and unassigned one without a node.
+func newEgressIP(i int, pods string) func(*world.World) {
+	return placed(compiletest.EgressIP(i, pods, compiletest.EgressAddr(9)[0]), "n2")
+}
+
+func unassigned(i int, pods string) func(*world.World) {
+	return func(w *world.World) { w.SetEgressIP(compiletest.EgressIP(i, pods, compiletest.EgressAddr(9)[0])) }
 }
 
 func labelled(namespace, value string) func(*world.World) {
@@ -74,6 +123,12 @@ func hosted(node string, generation int64) func(*world.World) {
 	}
 }
 
+func forbids(e *world.EgressIP) { e.NeverOverridden = true }
+
+func waits(e *world.EgressIP) { e.InForce = [2]bool{} }
+
+func fails(e *world.EgressIP) { e.InForce, e.Items = [2]bool{}, nil }
+
 func drops(e *world.EgressIP) { e.DropWhenUnassigned = true }
 
 // binding has an EgressService with a Service that a load balancer gives addresses, and drop what it has no host for.
@@ -82,6 +137,18 @@ func binding(w *world.World) {
 	e := compiletest.EgressService(0)
 	e.DropWhenUnassigned = true
 	w.SetEgressService(e)
+}
+
+// behindService has pods of group 2 be behind the Service of an EgressService, and inForce has that in force.
+func behindService(w *world.World) {
+	s := compiletest.LoadBalancer(0)
+	s.Pods, _ = labels.Parse("a=2")
+	w.SetService(s)
+}
+
+func inForce(w *world.World) {
+	behindService(w)
+	hosted(world.HostAll, 0)(w)
 }
 
 func networks(w *world.World) {

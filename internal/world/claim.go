@@ -39,7 +39,7 @@ func (e *EgressIP) asClaim() Claim { return Claim{By: ref.Object{Kind: ref.Egres
 func (s *EgressService) asClaim() Claim { return Claim{By: ref.Of(ref.EgressService, s.Key())} }
 
 func anyBinds(list []*EgressIP, f Family) bool {
-	return slices.ContainsFunc(list, func(e *EgressIP) bool { return e.bindsFamily(f) })
+	return slices.ContainsFunc(list, func(e *EgressIP) bool { return e.Binds(f) })
 }
 
 // claimingEgressIPs are those that have a claim to packets of a family, of the EgressIPs that select a pod, which are
@@ -51,9 +51,9 @@ func (w *View) claimingEgressIPs(selecting []*EgressIP, f Family) []*EgressIP {
 	var unknown, binding, waiting []*EgressIP
 	for _, e := range selecting {
 		switch {
-		case e.bindsFamily(f) && e.TrafficUnknown:
+		case e.Binds(f) && e.TrafficUnknown:
 			unknown = append(unknown, e)
-		case e.bindsFamily(f):
+		case e.Binds(f):
 			binding = append(binding, e)
 		case e.Active(f):
 			waiting = append(waiting, e)

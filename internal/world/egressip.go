@@ -21,15 +21,15 @@ func (w *View) EgressIP(name string) *EgressIP {
 	return w.egressIPs[name]
 }
 
-// bindsFamily says whether its pods leave with an address of the EgressIP or not at all.
-func (e *EgressIP) bindsFamily(f Family) bool {
+// Binds says whether its pods leave with an address of the EgressIP or not at all.
+func (e *EgressIP) Binds(f Family) bool {
 	return e.InForce[f] || e.DropWhenUnassigned && e.Asks(f)
 }
 
 // Active says whether the EgressIP decides about its pods' packets of a family: it is assigned, or was in force and has
 // not been given up.
 func (e *EgressIP) Active(f Family) bool {
-	return e.bindsFamily(f) || e.HasItems(f)
+	return e.Binds(f) || e.HasItems(f)
 }
 
 // SetEgressIP adds or replaces an EgressIP.
@@ -78,7 +78,7 @@ func (e *EgressIP) servesAlike(o *EgressIP) bool {
 		return false
 	}
 	for _, f := range [...]Family{V4, V6} {
-		if e.Active(f) != o.Active(f) || e.bindsFamily(f) != o.bindsFamily(f) || e.Asks(f) != o.Asks(f) {
+		if e.Active(f) != o.Active(f) || e.Binds(f) != o.Binds(f) || e.Asks(f) != o.Asks(f) {
 			return false
 		}
 	}
