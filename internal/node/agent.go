@@ -2,24 +2,17 @@ package node
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"log/slog"
 	"maps"
-	"net/netip"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	apiv1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/internal/feature"
 	"github.com/egret-net/egret/internal/host"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/node/cniserver"
-	"github.com/egret-net/egret/internal/plane"
 	"github.com/egret-net/egret/internal/plane/ovs"
 	"github.com/egret-net/egret/internal/plane/pulse"
 	"github.com/egret-net/egret/internal/ref"
@@ -41,59 +34,22 @@ type Agent struct {
 	source    *kube.Source
 	cni       *cniserver.Server
 	metrics   *Metrics
-	// reads are of the API server; applied waits until the world has what they gave.
-	reads   reads
-	applied func(context.Context) error
-	pulses  []*pulse.Pulse // of the processes that this node depends on
-	// comparers are the planes that can say what their targets lack.
-	comparers []plane.Comparer
-	reading   chan struct{} // full while one of their targets is read
+	reads     reads
+	pulses    []*pulse.Pulse // of the processes that this node depends on
+	inspector inspector
 	// confirmed says whether the zone's hypervisor has what the Northbound says.
 	confirmed func() bool
 
-	reports     *mailbox[Report]
-	annotations *mailbox[map[string]string]
-	// nodeSays is what the API shows of this node's annotations.
-	nodeSays atomic.Pointer[shownAnnotations]
-	wentBack int64 // of the loop alone: as the source last counted
-	firewall *firewall
-	last     Report // of the loop alone
-	// mayHold is what the targets may have rows of, by the plans so far; of the loop alone.
-	mayHold map[world.EgressAddress]ref.Since
-	// known is what the world has been told that this node holds, of the loop alone; nil at first.
-	known map[world.EgressAddress]ref.Since
+	publisher *publisher
+	firewall  *firewall
+	// reporting is of the loop alone.
+	reporting
 
 	holding  *holding
 	clearing *clearing
-	tidying  *tidying
+	chores   *chores
 
-	uncordoning atomic.Bool
-
-	started atomic.Bool
-	subnets atomic.Pointer[[]netip.Prefix]
-	podMTU  atomic.Int32
-
-	mu       sync.Mutex
-	watchers []func(*world.World) bool
-}
-
-// askAfterRounds has f asked after each round until it answers true.
-func (a *Agent) askAfterRounds(f func(*world.World) bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.watchers = append(a.watchers, f)
-}
-
-func (a *Agent) askWatchers(w *world.World) {
-	a.mu.Lock()
-	asked := a.watchers
-	a.watchers = nil
-	a.mu.Unlock()
-	for _, f := range asked {
-		if !f(w) {
-			a.askAfterRounds(f)
-		}
-	}
+	*podNetwork
 }
 
 // runMachines asks the machines.
@@ -120,16 +76,11 @@ func (a *Agent) reportGrown(_ context.Context, w *world.World, o Outcome) {
 func (a *Agent) afterRound(ctx context.Context, w *world.World, o Outcome) {
 	n, h := w.Node(a.self), w.Host()
 	if n != nil && h != nil {
-		a.podMTU.Store(int32(a.config.PodMTU(h)))
-		subnets := n.Subnets
-		a.subnets.Store(&subnets)
+		a.takeNetwork(n, a.config.PodMTU(h), o)
 		a.fillMailboxes(w, n, h, o)
 	}
-	if o.Err == nil && !o.Unconfirmed && n != nil && n.ID != 0 && h != nil {
-		a.started.Store(true)
-	}
 	if n != nil && cordonIsOver(n, a.api.BootID) {
-		a.uncordonNode(ctx, n.Version)
+		a.chores.beginChore(uncordon, func() error { return a.api.uncordonNode(ctx, n.Version, a.log) })
 	}
 	a.tidyPods(ctx, w)
 	a.askWatchers(w)
@@ -137,21 +88,12 @@ func (a *Agent) afterRound(ctx context.Context, w *world.World, o Outcome) {
 
 // fillMailboxes puts what is new into the mailboxes.
 func (a *Agent) fillMailboxes(w *world.World, n *world.Node, h *world.Host, o Outcome) {
-	a.forgetLost()
+	a.publisher.forgetLost()
 	faults := host.NetworkFaults(w, n, h)
 	if host.FaultsKnown(w.Holding(a.self), faults) {
-		a.publishAnnotations(n, host.NodeAnnotations(a.self, h, n, a.config))
+		a.publisher.publishAnnotations(n, host.NodeAnnotations(a.self, h, n, a.config))
 	}
-	// a former process's targets go on
-	if h := w.Holding(a.self); a.known == nil && h != nil && h.BootID == a.api.BootID {
-		a.last = adoptedReport(h)
-		a.mayHold = maps.Clone(a.last.Holding)
-	}
-	left := unassignedHeld(w, a.self, a.mayHold, o)
-	a.mayHold = mayHold(a.mayHold, o)
-	a.last = composeReport(a.self, n.UID, a.last, o, a.confirmed() && !o.Unconfirmed)
-	maps.Copy(a.last.Holding, left)
-	_, a.last.Egress = n.Labels[world.AssignableLabel]
+	a.composeNext(w, n, o, a.confirmed() && !o.Unconfirmed, a.api.BootID)
 	a.last.Problems = append(a.last.Problems, host.FaultProblems(faults)...)
 	a.last.Problems = append(a.last.Problems, a.holding.machine.Problems()...)
 	a.last.Problems = append(a.last.Problems, allOfNode(a.self, world.ReasonNoAnswer, a.silentProblems())...)
@@ -160,7 +102,7 @@ func (a *Agent) fillMailboxes(w *world.World, n *world.Node, h *world.Host, o Ou
 	a.last.Problems = append(a.last.Problems, allOfNode(a.self, world.ReasonFirewall, a.firewall.problemTexts())...)
 	a.last.Conflicts = a.holding.machine.Conflicts()
 	a.last.Port = a.clearing.answerPort()
-	a.reports.putValue(a.last)
+	a.publisher.reports.putValue(a.last)
 	a.metrics.countReport(a.last)
 	a.steerOwnPods(a.last)
 }
@@ -196,10 +138,10 @@ func (a *Agent) tidyPods(ctx context.Context, w *world.World) {
 			paused++
 		}
 		if at.EgressPaused && a.kinds.AwaitedObject(&w.View, key) == (ref.Object{}) {
-			a.tidying.beginChore(chore{at, resume}, func() error { return a.resumeEgress(ctx, at) })
+			a.chores.beginChore(attachmentChore{at, resume}, func() error { return a.resumeEgress(ctx, at) })
 		}
 		if p != nil && p.Completed && p.UID == at.UID {
-			a.tidying.beginChore(chore{at, release}, func() error { return a.releaseCompleted(ctx, at) })
+			a.chores.beginChore(attachmentChore{at, release}, func() error { return a.releaseCompleted(ctx, at) })
 		}
 	}
 }
@@ -242,37 +184,13 @@ func (a *Agent) postEvent(at *world.Attachment, reason, message string) {
 	}()
 }
 
-func postEvent(ctx context.Context, clients *kube.Clients, node string, e kube.Event) error {
-	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
-	defer cancel()
-	return clients.PostEvent(ctx, "egret-node", node, kube.NewPosting(e, time.Now()))
-}
-
-// ofThisNode warns about a Node. As the kubelet's, it has the name for a UID, by which kubectl describe finds it.
-func ofThisNode(node, reason, action, text string) kube.Event {
-	return kube.Event{
-		Regarding: corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: node, UID: types.UID(node)},
-		Warning:   true, Reason: reason, Action: action, Note: text,
-	}
-}
-
-func podNetworksValue(nets cniserver.PodNetworks) (map[string]any, error) {
-	if nets == nil {
-		return map[string]any{apiv1.AnnotationPodNetworks: nil}, nil
-	}
-	text, err := json.Marshal(nets)
-	if err != nil {
-		return nil, fmt.Errorf("encode the pod's addresses: %w", err)
-	}
-	return map[string]any{apiv1.AnnotationPodNetworks: string(text)}, nil
-}
-
 // newAgent is an agent without its targets; Run gives it those.
 func newAgent(self string, c *world.Config, kinds feature.Kinds, log *slog.Logger) *Agent {
-	a := &Agent{config: c, kinds: kinds, self: self, log: log, metrics: NewMetrics(), reading: make(chan struct{}, 1)}
-	a.subnets.Store(&[]netip.Prefix{})
+	a := &Agent{config: c, kinds: kinds, self: self, log: log, metrics: NewMetrics()}
 	a.loop = NewLoop(kinds.NewWorld(self, c), kinds.AllFeatures(), log)
-	a.holding, a.tidying = newHolding(self, a.loop, log), newTidying(a.loop.Again)
+	a.holding, a.chores = newHolding(self, a.loop, log), newChores(a.loop.Again)
+	a.podNetwork = &podNetwork{watchers: &watchers{again: a.loop.Again}}
+	a.inspector = inspector{kinds: kinds, loop: a.loop, reading: make(chan struct{}, 1)}
 	a.clearing = newClearing(a.loop, a.metrics.countQuestion, log)
 	a.host = &host.Follower{Config: c, Log: log, Wake: a.loop.Wake}
 	a.firewall = newFirewall(c.Families(), log)

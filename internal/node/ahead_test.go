@@ -36,7 +36,7 @@ func TestLoopWaitsForTheHolder(t *testing.T) {
 		h.withFakes(listen.NewFake())
 		l.Decide, l.Grown = deciding(h), func(_ context.Context, _ *world.World, o Outcome) { h.takeGrown(o.State) }
 		go h.runHolder(ctx, nil)
-		go l.Run(ctx)
+		go l.RunRounds(ctx)
 		l.Synced()
 		steers := func(after time.Duration) (is bool) {
 			time.Sleep(after)

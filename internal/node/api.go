@@ -19,6 +19,7 @@ import (
 	egretv1 "github.com/egret-net/egret/api/egret/v1"
 	apiv1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/node/cniserver"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -214,4 +215,29 @@ func wholePatch(o *egretv1.EgressNode) ([]byte, error) {
 			"agentPort": o.Status.AgentPort,
 		},
 	})
+}
+
+func postEvent(ctx context.Context, clients *kube.Clients, node string, e kube.Event) error {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	return clients.PostEvent(ctx, "egret-node", node, kube.NewPosting(e, time.Now()))
+}
+
+// ofThisNode warns about a Node. As the kubelet's, it has the name for a UID, by which kubectl describe finds it.
+func ofThisNode(node, reason, action, text string) kube.Event {
+	return kube.Event{
+		Regarding: corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: node, UID: types.UID(node)},
+		Warning:   true, Reason: reason, Action: action, Note: text,
+	}
+}
+
+func podNetworksValue(nets cniserver.PodNetworks) (map[string]any, error) {
+	if nets == nil {
+		return map[string]any{apiv1.AnnotationPodNetworks: nil}, nil
+	}
+	text, err := json.Marshal(nets)
+	if err != nil {
+		return nil, fmt.Errorf("encode the pod's addresses: %w", err)
+	}
+	return map[string]any{apiv1.AnnotationPodNetworks: string(text)}, nil
 }

@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -26,21 +25,6 @@ const (
 
 var _ cniserver.Node = (*Agent)(nil)
 
-// Ready is nil when pods can be attached.
-func (a *Agent) Ready() error {
-	if len(a.Subnets()) == 0 {
-		return errors.New("the node has no pod subnet yet: is egret-controller running, and has the cluster subnet " +
-			"room?")
-	}
-	if !a.started.Load() {
-		return errors.New("the targets do not hold the plan yet: see the agent's log for what they refuse")
-	}
-	return nil
-}
-
-// Subnets are the node's pod subnets.
-func (a *Agent) Subnets() []netip.Prefix { return *a.subnets.Load() }
-
 // SaidAddresses are those that pods of this node say they have.
 func (a *Agent) SaidAddresses(ctx context.Context) (all []netip.Addr, err error) {
 	err = a.loop.Ask(ctx, func(w *world.World) {
@@ -53,9 +37,6 @@ func (a *Agent) SaidAddresses(ctx context.Context) (all []netip.Addr, err error)
 	return all, err
 }
 
-// MTU is that of pods' interfaces.
-func (a *Agent) MTU() int { return int(a.podMTU.Load()) }
-
 // UserspaceDatapath says whether OVS forwards in userspace.
 func (a *Agent) UserspaceDatapath() bool { return a.config.UserspaceOVS }
 
@@ -63,7 +44,7 @@ func (a *Agent) UserspaceDatapath() bool { return a.config.UserspaceOVS }
 func (a *Agent) Pod(ctx context.Context, namespace, name, uid string) (cniserver.PodInfo, error) {
 	short, cancel := context.WithTimeout(ctx, podWait)
 	defer cancel()
-	info, err := askUntilFinal(short, a, func(w *world.World) (cniserver.PodInfo, bool) {
+	info, err := askUntilFinal(short, a.watchers, func(w *world.World) (cniserver.PodInfo, bool) {
 		p := w.Pod(namespace + "/" + name)
 		if p == nil || uid != "" && p.UID != uid {
 			return cniserver.PodInfo{}, false
@@ -113,13 +94,13 @@ func (a *Agent) attachPod(ctx context.Context, at *world.Attachment) error {
 	group.Go(func() error {
 		return a.loop.DoAndWait(both, func(w *world.World) { w.SetAttachment(at) })
 	})
-	group.Go(func() error { return a.catchUp(both, at.Namespace) })
+	group.Go(func() error { return a.reads.catchUp(both, at.Namespace) })
 	if err := group.Wait(); err != nil {
 		return err
 	}
 	short, cancel := context.WithTimeout(ctx, egressWait)
 	defer cancel()
-	waitsFor, err := askUntilFinal(short, a, func(w *world.World) (ref.Object, bool) {
+	waitsFor, err := askUntilFinal(short, a.watchers, func(w *world.World) (ref.Object, bool) {
 		object := a.kinds.AwaitedObject(&w.View, at.Key())
 		return object, object == ref.Object{}
 	})
@@ -159,11 +140,4 @@ func (a *Agent) Detached(ctx context.Context, hostIface string) error {
 			}
 		}
 	})
-}
-
-func attachmentOf(p cniserver.PodPort) *world.Attachment {
-	return &world.Attachment{
-		Namespace: p.Namespace, Name: p.Name, UID: p.UID, HostIface: p.HostIface, MAC: p.MAC, IPs: p.IPs,
-		EgressPaused: p.EgressPaused,
-	}
 }

@@ -136,9 +136,8 @@ func startAgentOf(t *testing.T, s http.Handler, kinds feature.Kinds) (*Agent, *o
 	a.source = kube.NewSource(clients, a.log, append(further.AllResources(), kube.Namespaces(), kube.Pods(),
 		kube.EgressIPs(), kube.Services())...)
 	a.api = &API{Node: "n1", Clients: clients, Observe: a.source.Observe, Outdated: a.source.Outdated}
-	a.reads, a.applied, a.clearing.pastLists = newReads(a.api, a.kinds.AllReads()), a.source.Applied, a.source.SeenPods
-	a.reports, a.annotations = newMailbox("", Report.Equal, nil, nil, a.log), newMailbox[map[string]string]("", nil, nil,
-		nil, a.log)
+	a.reads, a.clearing.pastLists = newReads(a.api, a.kinds.AllReads(), a.source.Applied, a.loop), a.source.SeenPods
+	a.publisher = newPublisher("n1", a.source, nil, nil, a.log)
 	a.loop.Do(func(w *world.World) {
 		w.SetHost(compiletest.Host("n1"))
 		for i := 1; i <= 3; i++ {
@@ -149,7 +148,7 @@ func startAgentOf(t *testing.T, s http.Handler, kinds feature.Kinds) (*Agent, *o
 	})
 	go a.source.Run(t.Context())
 	go a.followCluster(t.Context(), func() {})
-	go a.loop.Run(t.Context())
+	go a.loop.RunRounds(t.Context())
 	if err := a.untilTrue(t.Context(), a.source.Synced); err != nil {
 		t.Fatal(err)
 	}

@@ -15,9 +15,9 @@ import (
 	"github.com/egret-net/egret/internal/plane/route"
 )
 
-// bringUp makes the gateway bridge of the uplink, with the flows that follow from this host's own facts: nothing in it
-// needs the API server, which may be behind that very bridge. Closed, nothing passes that comes from OVN.
-func bringUp(ctx context.Context, o Options, t *targets, closed bool) error {
+// bringUpHost makes the gateway bridge of the uplink, with the flows that follow from this host's own facts: nothing in
+// it needs the API server, which may be behind that very bridge. Closed, nothing passes that comes from OVN.
+func bringUpHost(ctx context.Context, o Options, t *targets, closed bool) error {
 	datapath := "system"
 	if o.Config.UserspaceOVS {
 		datapath = "netdev"

@@ -17,21 +17,23 @@ const readTimeout = 5 * time.Second
 // reads are the requests by which a starting pod's node learns what was written before the pod was.
 type reads struct {
 	namespace *shared
-	lists     []list
+	lists     []wantedList
+	// applied waits until the world has what the requests gave.
+	applied func(context.Context) error
+	loop    *Loop
 }
 
-// list is one list that a feature asks for, by namespace.
-type list struct {
+// wantedList is one list that a feature asks for, by namespace.
+type wantedList struct {
 	feature.Read
 	*shared
 }
 
-func newReads(api *API, wanted []feature.Read) reads {
-	r := reads{namespace: newShared(readTimeout, api.Namespace)}
+func newReads(api *API, wanted []feature.Read, applied func(context.Context) error, loop *Loop) reads {
+	r := reads{namespace: newShared(readTimeout, api.Namespace), applied: applied, loop: loop}
 	for _, read := range wanted {
-		r.lists = append(r.lists, list{read, newShared(readTimeout, func(ctx context.Context, namespace string) error {
-			return api.List(ctx, read.Resource, namespace)
-		})})
+		request := func(ctx context.Context, namespace string) error { return api.List(ctx, read.Resource, namespace) }
+		r.lists = append(r.lists, wantedList{read, newShared(readTimeout, request)})
 	}
 	return r
 }
@@ -43,31 +45,32 @@ func newReads(api *API, wanted []feature.Read) reads {
 // of one resource only (KEP-5504).
 //
 // Without an answer the pod does not start; it could not be annotated then either. The kubelet tries again.
-func (a *Agent) catchUp(ctx context.Context, namespace string) error {
+func (r *reads) catchUp(ctx context.Context, namespace string) error {
 	group, all := errgroup.WithContext(ctx)
-	group.Go(func() error { return a.reads.namespace.doShared(all, namespace) })
-	a.readLists(all, group, namespace, func(l list) bool { return l.If == nil })
+	group.Go(func() error { return r.namespace.doShared(all, namespace) })
+	r.readLists(all, group, namespace, func(l wantedList) bool { return l.If == nil })
 	err := group.Wait()
 	if err == nil {
-		err = a.applied(ctx)
+		err = r.applied(ctx)
 	}
 	if err == nil {
 		group, all = errgroup.WithContext(ctx)
-		a.readLists(all, group, namespace, func(l list) bool { return l.If != nil && a.isNeeded(ctx, l, namespace) })
+		needed := func(l wantedList) bool { return l.If != nil && r.isNeeded(ctx, l, namespace) }
+		r.readLists(all, group, namespace, needed)
 		err = group.Wait()
 	}
 	if err != nil {
 		return fmt.Errorf("ask the API server which egress IP the pod has, is it reachable from this node? %w", err)
 	}
-	if err := a.applied(ctx); err != nil {
+	if err := r.applied(ctx); err != nil {
 		return err
 	}
-	return a.loop.DoAndWait(ctx, func(*world.World) {})
+	return r.loop.DoAndWait(ctx, func(*world.World) {})
 }
 
 // readLists asks for some of the lists.
-func (a *Agent) readLists(ctx context.Context, group *errgroup.Group, namespace string, is func(list) bool) {
-	for _, l := range a.reads.lists {
+func (r *reads) readLists(ctx context.Context, group *errgroup.Group, namespace string, is func(wantedList) bool) {
+	for _, l := range r.lists {
 		key := ""
 		if l.InNamespace {
 			key = namespace
@@ -79,8 +82,8 @@ func (a *Agent) readLists(ctx context.Context, group *errgroup.Group, namespace 
 }
 
 // isNeeded says whether a namespace needs a list; if the loop does not answer, it does.
-func (a *Agent) isNeeded(ctx context.Context, l list, namespace string) bool {
+func (r *reads) isNeeded(ctx context.Context, l wantedList, namespace string) bool {
 	is := false
-	err := a.loop.Ask(ctx, func(w *world.World) { is = l.If(w, namespace) })
+	err := r.loop.Ask(ctx, func(w *world.World) { is = l.If(w, namespace) })
 	return err != nil || is
 }

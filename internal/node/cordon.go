@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -145,17 +146,11 @@ func stillHeld(ctx context.Context, api *API) ([]string, error) {
 }
 
 // uncordonNode removes the annotation that Release wrote before this boot.
-func (a *Agent) uncordonNode(ctx context.Context, version string) {
-	if a.uncordoning.Swap(true) {
-		return
+func (a *API) uncordonNode(ctx context.Context, version string, log *slog.Logger) error {
+	if err := a.Uncordon(ctx, version); err != nil {
+		log.Warn("could not remove the annotation of the former shutdown; will try again", "error", err)
+		return err
 	}
-	go func() {
-		defer a.uncordoning.Store(false)
-		if err := a.api.Uncordon(ctx, version); err != nil {
-			a.log.Warn("could not remove the annotation of the former shutdown; will try again", "error", err)
-			time.AfterFunc(time.Second, a.loop.Again)
-			return
-		}
-		a.log.Info("egress IPs may come here again: the annotation of the former shutdown is gone")
-	}()
+	log.Info("egress IPs may come here again: the annotation of the former shutdown is gone")
+	return nil
 }

@@ -30,10 +30,10 @@ type snapshot struct {
 
 // Differences is part of inspect.Agent. The loop gives copies of its plan and goes on: a target that hangs holds up
 // nobody but who asked.
-func (a *Agent) Differences(ctx context.Context, object string) (string, error) {
+func (x *inspector) Differences(ctx context.Context, object string) (string, error) {
 	var of ref.Object
 	var now snapshot
-	_, err := a.inLoop(ctx, func(w *world.World, m *compile.Memo) (_ string, err error) {
+	_, err := x.inLoop(ctx, func(w *world.World, m *compile.Memo) (_ string, err error) {
 		now = snapshotOf(m)
 		of, err = parseObject(object, w.ObjectKinds())
 		return "", err
@@ -43,8 +43,8 @@ func (a *Agent) Differences(ctx context.Context, object string) (string, error) 
 	}
 	var all []plane.Difference
 	var unsteady []string
-	for _, c := range a.comparers {
-		list, then, err := a.compareTarget(ctx, c, now)
+	for _, c := range x.comparers {
+		list, then, err := x.compareTarget(ctx, c, now)
 		if err != nil {
 			return "", err
 		}
@@ -67,14 +67,15 @@ type later struct {
 
 // compareTarget reads a target until the plan is the same before and after: the target, and not the plan, then causes
 // the differences. Where the plan does not rest, what was found each time is left.
-func (a *Agent) compareTarget(ctx context.Context, c plane.Comparer, now snapshot) ([]plane.Difference, later, error) {
+func (x *inspector) compareTarget(ctx context.Context, c plane.Comparer, now snapshot,
+) ([]plane.Difference, later, error) {
 	var found []plane.Difference
 	for reading := range mostReadings {
-		list, err := a.readTarget(ctx, c, now.state)
+		list, err := x.readTarget(ctx, c, now.state)
 		if err != nil {
 			return nil, later{}, err
 		}
-		then, err := a.currentSnapshot(ctx, now)
+		then, err := x.currentSnapshot(ctx, now)
 		if err != nil || then.at == now.at {
 			return list, later{then, false}, err
 		}
@@ -87,8 +88,8 @@ func (a *Agent) compareTarget(ctx context.Context, c plane.Comparer, now snapsho
 }
 
 // currentSnapshot is the plan as it is now: the same copy, if it has not changed.
-func (a *Agent) currentSnapshot(ctx context.Context, last snapshot) (snapshot, error) {
-	_, err := a.inLoop(ctx, func(_ *world.World, m *compile.Memo) (string, error) {
+func (x *inspector) currentSnapshot(ctx context.Context, last snapshot) (snapshot, error) {
+	_, err := x.inLoop(ctx, func(_ *world.World, m *compile.Memo) (string, error) {
 		if m.State.Now() != last.at {
 			last = snapshotOf(m)
 		}
@@ -99,11 +100,11 @@ func (a *Agent) currentSnapshot(ctx context.Context, last snapshot) (snapshot, e
 
 // readTarget asks one target. It waits no longer than compareTimeout, whatever the target does; until that has answered
 // after all, nobody asks another question that would wait for it, too.
-func (a *Agent) readTarget(ctx context.Context, c plane.Comparer, want *plan.State) ([]plane.Difference, error) {
+func (x *inspector) readTarget(ctx context.Context, c plane.Comparer, want *plan.State) ([]plane.Difference, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, compareTimeout, errLateTarget)
 	defer cancel()
 	select {
-	case a.reading <- struct{}{}:
+	case x.reading <- struct{}{}:
 	case <-ctx.Done():
 		return nil, noAnswerError(c, context.Cause(ctx))
 	}
@@ -113,7 +114,7 @@ func (a *Agent) readTarget(ctx context.Context, c plane.Comparer, want *plan.Sta
 	}
 	answers := make(chan answer, 1)
 	go func() {
-		defer func() { <-a.reading }()
+		defer func() { <-x.reading }()
 		list, err := c.Compare(ctx, want)
 		answers <- answer{list, err}
 	}()

@@ -34,7 +34,7 @@ func TestDifferencesOfATargetThatHangs(t *testing.T) {
 		for range 2 {
 			start, asked := time.Now(), make(chan error, 1)
 			go func() {
-				_, err := a.Differences(t.Context(), "")
+				_, err := a.inspector.Differences(t.Context(), "")
 				asked <- err
 			}()
 			synctest.Wait()
@@ -52,7 +52,7 @@ func TestDifferencesOfATargetThatHangs(t *testing.T) {
 			}
 		}
 		close(m.let)
-		if text, err := a.Differences(t.Context(), ""); text != "" || err != nil {
+		if text, err := a.inspector.Differences(t.Context(), ""); text != "" || err != nil {
 			t.Errorf("once it answers: %q, %v", text, err)
 		}
 	})
@@ -80,7 +80,7 @@ func (f *following) Compare(ctx context.Context, want *plan.State) ([]plane.Diff
 			return nil, err
 		}
 	}
-	now, err := f.a.currentSnapshot(ctx, snapshot{})
+	now, err := f.a.inspector.currentSnapshot(ctx, snapshot{})
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func TestDifferencesWhileThePlanMoves(t *testing.T) {
 		w, _ := inspected()
 		f := &following{moves: moves}
 		f.a = startInspected(t, w, f)
-		text, err := f.a.Differences(t.Context(), "")
+		text, err := f.a.inspector.Differences(t.Context(), "")
 		if err != nil || text != want.text || f.readings != want.readings {
 			t.Errorf("%d changes: %d readings, %v\n%swant %d readings\n%s", moves, f.readings, err, text, want.readings,
 				want.text)

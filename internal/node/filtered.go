@@ -63,3 +63,10 @@ func filterOrphans(w *world.World) {
 		}
 	}
 }
+
+func attachmentOf(p cniserver.PodPort) *world.Attachment {
+	return &world.Attachment{
+		Namespace: p.Namespace, Name: p.Name, UID: p.UID, HostIface: p.HostIface, MAC: p.MAC, IPs: p.IPs,
+		EgressPaused: p.EgressPaused,
+	}
+}

@@ -13,8 +13,8 @@ import (
 func (a *Agent) followSources(ctx context.Context, o Options, t *targets, host <-chan route.Change) {
 	go a.source.Run(ctx)
 	go a.followCluster(ctx, t.disturbed)
-	go a.reports.deliverUntilDone(ctx)
-	go a.annotations.deliverUntilDone(ctx)
+	go a.publisher.reports.deliverUntilDone(ctx)
+	go a.publisher.annotations.deliverUntilDone(ctx)
 	go a.holding.runHolder(ctx, t.listener.Claims())
 	go a.followTunnels(ctx, t.ovs)
 	go route.AskGateways(ctx, a.config.Bridge, a.host.Gateways, a.log)
@@ -37,20 +37,6 @@ func (a *Agent) followSources(ctx context.Context, o Options, t *targets, host <
 	go forEachSignal(ctx, t.nb.LateConfirm(), a.loop.Confirmed)
 	for _, again := range t.connections {
 		go forEachSignal(ctx, again, func() { a.loop.Look(plan.InSources | plan.InDatagrams) })
-	}
-}
-
-func forEachSignal(ctx context.Context, signal <-chan struct{}, f func()) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case _, open := <-signal:
-			if !open {
-				return
-			}
-			f()
-		}
 	}
 }
 

@@ -13,32 +13,15 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/egret-net/egret/internal/feature/zone"
-	"github.com/egret-net/egret/internal/probe"
 )
-
-// Health is where the controllers ask whether this agent lives. Port 0: nowhere.
-type Health struct {
-	Port int
-	TLS  probe.Files
-}
 
 // healthRetry is the pause before the service is started again after it failed, as when somebody else has the port.
 const healthRetry = 3 * time.Second
 
-// serveHealth answers on the management addresses until ctx is done.
-func (a *Agent) serveHealth(ctx context.Context, o Health) {
-	a.serveSubnets(ctx, o.Port, func(ctx context.Context, l net.Listener) error {
-		return probe.Serve(ctx, l, o.TLS, a.log)
-	}, func(err error) {
-		a.log.Error("controllers cannot ask this agent whether it lives; trying again", "error", err, "flag",
-			"--egressip-node-healthcheck-port, the same for agents and controllers")
-	})
-}
-
 // serveSubnets has serve answer on a port of the management addresses until ctx is done: those of the pod subnets that
 // the node has, whenever they become others. As long as it is said to have none, it answers as before. Where serve
 // fails, failed is told, and it is tried again.
-func (a *Agent) serveSubnets(ctx context.Context, port int, serve func(context.Context, net.Listener) error,
+func (p *podNetwork) serveSubnets(ctx context.Context, port int, serve func(context.Context, net.Listener) error,
 	failed func(error)) {
 	if port == 0 {
 		return
@@ -46,11 +29,11 @@ func (a *Agent) serveSubnets(ctx context.Context, port int, serve func(context.C
 	serving := map[netip.Prefix]context.CancelFunc{}
 	var subnets []netip.Prefix
 	for {
-		others := func() bool { return len(a.Subnets()) > 0 && !slices.Equal(subnets, a.Subnets()) }
-		if a.untilTrue(ctx, others) != nil {
+		others := func() bool { return len(p.Subnets()) > 0 && !slices.Equal(subnets, p.Subnets()) }
+		if p.untilTrue(ctx, others) != nil {
 			return // all that serves ends with ctx
 		}
-		subnets = a.Subnets()
+		subnets = p.Subnets()
 		maps.DeleteFunc(serving, func(s netip.Prefix, stop context.CancelFunc) bool {
 			gone := !slices.Contains(subnets, s)
 			if gone {

@@ -51,7 +51,7 @@ func TestHoldingCarriesOut(t *testing.T) {
 		h.announce = func(netip.Addr) { announced.Add(1) }
 		l.Decide, l.Grown = deciding(h), func(_ context.Context, _ *world.World, o Outcome) { h.takeGrown(o.State) }
 		go h.runHolder(ctx, listener.Claims())
-		go l.Run(ctx)
+		go l.RunRounds(ctx)
 		l.Synced()
 		after := func(d time.Duration) { time.Sleep(d); synctest.Wait() }
 		state := func() (yields bool, announces int) {

@@ -194,7 +194,7 @@ func TestAPodWaitsForAKind(t *testing.T) {
 		t.Fatalf("it starts before the fence is closed, and its egress is not paused: %v", err)
 	}
 	a.loop.Do(func(w *world.World) { world.Set(w, kindFence, &fence{"shop", "f", true}) })
-	if _, err := askUntilFinal(t.Context(), a, func(w *world.World) (bool, bool) {
+	if _, err := askUntilFinal(t.Context(), a.watchers, func(w *world.World) (bool, bool) {
 		return true, !isPaused(w)
 	}); err != nil {
 		t.Fatal(err)

@@ -6,18 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/egret-net/egret/internal/probe"
 	"github.com/egret-net/egret/internal/world"
 )
-
-// CheckLease refuses a duration of the agent's Lease that makes no sense.
-func CheckLease(lasts time.Duration) error {
-	if lasts != 0 && lasts != probe.Lasting(lasts) {
-		return fmt.Errorf("--agent-lease-duration %d: give %d to %d seconds, or 0 for no Lease", lasts/time.Second,
-			probe.ShortestLease/time.Second, probe.LongestLease/time.Second)
-	}
-	return nil
-}
 
 // renewalsPerLease is how often an agent renews its Lease in the time that a renewal lasts: some may fail.
 const renewalsPerLease = 4

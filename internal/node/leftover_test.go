@@ -42,7 +42,7 @@ func TestNobodyWaitsForFormerConnections(t *testing.T) {
 		}
 		var last atomic.Pointer[Outcome]
 		l.After = func(_ context.Context, _ *world.World, o Outcome) { last.Store(&o) }
-		go l.Run(t.Context())
+		go l.RunRounds(t.Context())
 		l.Synced()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -79,7 +79,7 @@ func TestOnlyConnectionsHoldAnswersBack(t *testing.T) {
 			plane.For(plan.InNB|plan.InSetElems, ovn.NewFake(), plane.After()),
 			plane.For(plan.InAccepts, &full{}, plane.After(), plane.Unawaited),
 		}
-		go l.Run(t.Context())
+		go l.RunRounds(t.Context())
 		l.Synced()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -94,7 +94,7 @@ func TestPodsWaitForFormerRules(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := NewLoop(compiletest.Small("n1", world.SharedGateway), all.Features(), slog.New(slog.DiscardHandler))
 		l.Planes = []plane.Plane{plane.For(allTables, &full{}, plane.After())}
-		go l.Run(t.Context())
+		go l.RunRounds(t.Context())
 		l.Synced()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/egret-net/egret/internal/compile"
@@ -13,9 +12,6 @@ import (
 	"github.com/egret-net/egret/internal/plane"
 	"github.com/egret-net/egret/internal/world"
 )
-
-// Change edits the world. It runs in the loop, and nowhere else.
-type Change = func(*world.World)
 
 // Outcome is what became of one round.
 type Outcome struct {
@@ -53,20 +49,13 @@ type Loop struct {
 	memo  *compile.Memo
 	now   func() time.Time // of the clock
 
-	mu      sync.Mutex
-	pending []Change
-	room    chan struct{} // closed and replaced when there is some again
-	wake    chan struct{}
-	round   uint64        // rounds begun
-	done    uint64        // the latest round that went through
-	cleared uint64        // the latest that also left nothing of former plans
-	passed  chan struct{} // closed and replaced when done grows
-	synced  bool
-	reread  bool
-	look    plan.Tables // planes whose targets must be read, whether or not the plan changes
-	apply   bool        // all targets must be read, whether or not the plan changes
+	*queue
+	progress
+}
 
-	last       Outcome       // of the loop alone
+// progress is how far the rounds are with the plan. It is of the loop alone.
+type progress struct {
+	last       Outcome
 	inSync     bool          // the last round left nothing to do
 	settled    plan.Moment   // of the plan, when a round last left nothing to do
 	owed       plan.Tables   // whose targets are to be looked at, beside those of what changed since
@@ -80,9 +69,7 @@ type Loop struct {
 }
 
 const (
-	firstRetry = 50 * time.Millisecond
-	lastRetry  = 5 * time.Second
-	rereadAll  = 4 * time.Minute
+	rereadAll = 4 * time.Minute
 	// stillWaiting is how long a round that waits for Confirmed is left alone.
 	stillWaiting = 2 * time.Second
 )
@@ -92,16 +79,17 @@ const allTables = ^plan.Tables(0)
 // NewLoop is a loop over w, which it owns from here on.
 func NewLoop(w *world.World, features []compile.Feature, log *slog.Logger) *Loop {
 	return &Loop{
-		Log: log, world: w, memo: compile.NewMemo(features), wake: make(chan struct{}, 1), passed: make(chan struct{}),
-		room: make(chan struct{}), now: time.Now, retry: firstRetry,
-		Decide: func(_ *world.World, now time.Time) time.Time { return now.Add(rereadAll) },
-		Grown:  func(context.Context, *world.World, Outcome) {}, After: func(context.Context, *world.World, Outcome) {},
-		Ran: func(Outcome) {},
+		Log: log, world: w, memo: compile.NewMemo(features), now: time.Now, queue: newQueue(),
+		progress: progress{retry: firstRetry},
+		Decide:   func(_ *world.World, now time.Time) time.Time { return now.Add(rereadAll) },
+		Grown:    func(context.Context, *world.World, Outcome) {},
+		After:    func(context.Context, *world.World, Outcome) {},
+		Ran:      func(Outcome) {},
 	}
 }
 
-// Run runs rounds until ctx ends.
-func (l *Loop) Run(ctx context.Context) {
+// RunRounds runs rounds until ctx ends.
+func (l *Loop) RunRounds(ctx context.Context) {
 	timer, decide := time.NewTimer(rereadAll), time.NewTimer(rereadAll)
 	l.lastRead = l.now()
 	for {
@@ -150,7 +138,12 @@ func (l *Loop) runTurn(ctx context.Context) time.Duration {
 
 // oneRound takes in what is pending, and applies the plan if anything is left to do.
 func (l *Loop) oneRound(ctx context.Context) {
-	r := l.takeRound()
+	r, reread := l.takeAll()
+	if reread { // a plane may be busy with a target that does not answer: nobody else is to wait for that
+		for _, p := range l.Planes {
+			p.Forget()
+		}
+	}
 	for _, c := range r.changes {
 		c(l.world)
 	}

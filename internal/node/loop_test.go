@@ -53,7 +53,7 @@ func startLoop(t *testing.T) (*Loop, *counting, *ovn.Fake) {
 	c := &counting{Plane: target}
 	l := NewLoop(compiletest.Small("n1", world.SharedGateway), all.Features(), slog.New(slog.DiscardHandler))
 	l.Planes, l.Early = []plane.Plane{c}, nil
-	go l.Run(t.Context())
+	go l.RunRounds(t.Context())
 	return l, c, target
 }
 
@@ -108,7 +108,7 @@ func TestChangesAreBounded(t *testing.T) {
 		l := NewLoop(compiletest.Small("n1", world.SharedGateway), all.Features(), slog.New(slog.DiscardHandler))
 		stuck, goOn := newStuck()
 		l.Planes = []plane.Plane{stuck}
-		go l.Run(t.Context())
+		go l.RunRounds(t.Context())
 		l.Synced()
 		synctest.Wait() // the first round is at it
 		var made atomic.Int32
@@ -233,7 +233,7 @@ func TestGrownIsToldBeforeTargetsShrink(t *testing.T) {
 			default:
 			}
 		}
-		go l.Run(t.Context())
+		go l.RunRounds(t.Context())
 		l.Synced()
 		select {
 		case have := <-told:
@@ -254,7 +254,7 @@ func TestOnlyConcernedPlanes(t *testing.T) {
 		flows := &counting{Plane: ovn.NewFake()}
 		l := NewLoop(compiletest.Small("n1", world.SharedGateway), all.Features(), slog.New(slog.DiscardHandler))
 		l.Planes = []plane.Plane{plane.For(plan.InFlows, flows), plane.For(plan.InNB|plan.InSetElems, target)}
-		go l.Run(t.Context())
+		go l.RunRounds(t.Context())
 		l.Synced()
 		for i := range 3 { // the first may share its round with the first look at all
 			if err := l.DoAndWait(t.Context(), setPod(i)); err != nil {
@@ -333,7 +333,7 @@ func TestForgettingHoldsNobodyUp(t *testing.T) {
 	p := &slowToForget{noting: noting{name: "flow"}, began: make(chan struct{}), may: make(chan struct{})}
 	l := NewLoop(compiletest.Small("n1", world.SharedGateway), all.Features(), slog.New(slog.DiscardHandler))
 	l.Planes = []plane.Plane{p}
-	go l.Run(t.Context())
+	go l.RunRounds(t.Context())
 	l.Reread()
 	<-p.began
 	brought := make(chan struct{})
@@ -360,7 +360,7 @@ func TestRoundDoesNotWaitForConfirmation(t *testing.T) {
 		plane.For(allTables, told, plane.After("nb"), plane.Telling)}
 	var outcomes []Outcome
 	l.After = func(_ context.Context, _ *world.World, o Outcome) { outcomes = append(outcomes, o) }
-	go l.Run(t.Context())
+	go l.RunRounds(t.Context())
 	l.Synced()
 	if err := l.DoAndWait(t.Context(), setPod(0)); err != nil {
 		t.Fatal(err)
@@ -412,7 +412,7 @@ func TestOthersGoOn(t *testing.T) {
 	}
 	var errs []error
 	l.After = func(_ context.Context, _ *world.World, o Outcome) { errs = append(errs, o.Err) }
-	go l.Run(t.Context())
+	go l.RunRounds(t.Context())
 	l.Synced()
 	soon(t, "a round", func() bool { return asked(t, l) && rules.count("grow") > 0 && flows.count("grow") > 0 })
 	if steers.count("grow") > 0 || rules.count("shrink") > 0 {
@@ -476,7 +476,7 @@ func saidShrunk(t *testing.T, p plane.Plane) []bool {
 	l.Planes, l.Early = []plane.Plane{p}, nil
 	var said []bool // of the loop alone
 	l.After = func(_ context.Context, _ *world.World, o Outcome) { said = append(said, o.Shrunk) }
-	go l.Run(t.Context())
+	go l.RunRounds(t.Context())
 	l.Synced()
 	if err := l.DoAndWait(t.Context(), setPod(0)); err != nil {
 		t.Fatal(err)

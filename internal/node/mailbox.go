@@ -12,9 +12,6 @@ import (
 	"github.com/egret-net/egret/internal/plane"
 )
 
-// writeTimeout bounds one request to the API server.
-const writeTimeout = 5 * time.Second
-
 // Each delivery is the whole of a value, and the API server hands it on to every node. When many addresses move, a
 // value changes with each of them: the first news go out at once, the rest in some distance.
 const (

@@ -22,16 +22,16 @@ import (
 // goes on, less what came after the last look.
 type blocked struct {
 	log   *slog.Logger
-	read  []reading
+	read  []counterReading
 	total *prometheus.Desc
 
 	mu   sync.Mutex
 	sums map[string]sum
 }
 
-// reading asks one target; the result is by something that tells its counters apart. path is the label of what it
-// reads.
-type reading struct {
+// counterReading asks one target; the result is by something that tells its counters apart. path is the label of what
+// it reads.
+type counterReading struct {
 	path string
 	ask  func(context.Context) (map[string]uint64, error)
 }
@@ -45,7 +45,7 @@ type sum struct {
 // patience bounds one look at the targets.
 const patience = 3 * time.Second
 
-func newBlocked(read []reading, log *slog.Logger) *blocked {
+func newBlocked(read []counterReading, log *slog.Logger) *blocked {
 	return &blocked{log: log, read: read, sums: map[string]sum{},
 		total: prometheus.NewDesc("egret_node_blocked_packets_total",
 			"Packets of the cluster network that were not translated and were dropped on their way out, by where: "+
@@ -83,7 +83,7 @@ func (m *Metrics) countBlocked(c *world.Config, packets func(context.Context, pl
 	link := func(ctx context.Context) (map[string]uint64, error) {
 		return nft.Packets(ctx, plan.ChainEgressIPGuard.ID().Name)
 	}
-	m.Registry.MustRegister(newBlocked([]reading{{"bridge", bridge}, {"router", router}, {"host", host},
+	m.Registry.MustRegister(newBlocked([]counterReading{{"bridge", bridge}, {"router", router}, {"host", host},
 		{"link", link}}, log))
 }
 

@@ -23,7 +23,7 @@ import (
 func TestBlockedNeverFalls(t *testing.T) {
 	counts := map[string]uint64{"a": 5, "b": 1}
 	var err error
-	b := newBlocked([]reading{
+	b := newBlocked([]counterReading{
 		{"bridge", func(context.Context) (map[string]uint64, error) { return counts, err }},
 		{"host", func(context.Context) (map[string]uint64, error) { return nil, nil }},
 	}, slog.New(slog.DiscardHandler))

@@ -2,11 +2,36 @@ package node
 
 import (
 	"context"
+	"sync"
 
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane"
 	"github.com/egret-net/egret/internal/world"
 )
+
+// Change edits the world. It runs in the loop, and nowhere else.
+type Change = func(*world.World)
+
+// queue has what the loop has yet to take in, and how far its rounds are, for those who wait. Any goroutine may use it.
+type queue struct {
+	wake chan struct{}
+
+	mu      sync.Mutex
+	pending []Change
+	room    chan struct{} // closed and replaced when there is some again
+	round   uint64        // rounds begun
+	done    uint64        // the latest round that went through
+	cleared uint64        // the latest that also left nothing of former plans
+	passed  chan struct{} // closed and replaced when done grows
+	synced  bool
+	reread  bool
+	look    plan.Tables // planes whose targets must be read, whether or not the plan changes
+	apply   bool        // all targets must be read, whether or not the plan changes
+}
+
+func newQueue() *queue {
+	return &queue{wake: make(chan struct{}, 1), room: make(chan struct{}), passed: make(chan struct{})}
+}
 
 // mostPending is how many changes may wait for a round before those who bring more have to wait, too: a round takes
 // seconds while a target is slow.
@@ -14,32 +39,32 @@ const mostPending = 4096
 
 // Do has change made in the loop, soon. It never waits: for the loop itself, and for those who have one change at a
 // time to bring.
-func (l *Loop) Do(change Change) {
-	l.mu.Lock()
-	l.pending = append(l.pending, change)
-	l.mu.Unlock()
-	l.wakeUp()
+func (q *queue) Do(change Change) {
+	q.mu.Lock()
+	q.pending = append(q.pending, change)
+	q.mu.Unlock()
+	q.wakeUp()
 }
 
 // Offer has change made in the loop, soon, and waits for room among those that are to be made. Its error is ctx's; the
 // change is not made then.
-func (l *Loop) Offer(ctx context.Context, change Change) error {
-	_, err := l.offerChange(ctx, change)
+func (q *queue) Offer(ctx context.Context, change Change) error {
+	_, err := q.offerChange(ctx, change)
 	return err
 }
 
 // offerChange returns the round that takes the change in.
-func (l *Loop) offerChange(ctx context.Context, change Change) (round uint64, err error) {
+func (q *queue) offerChange(ctx context.Context, change Change) (round uint64, err error) {
 	for {
-		l.mu.Lock()
-		room := l.room
-		if len(l.pending) < mostPending {
-			l.pending = append(l.pending, change)
-			round, room = l.round+1, nil // the next round to begin takes it in
+		q.mu.Lock()
+		room := q.room
+		if len(q.pending) < mostPending {
+			q.pending = append(q.pending, change)
+			round, room = q.round+1, nil // the next round to begin takes it in
 		}
-		l.mu.Unlock()
+		q.mu.Unlock()
 		if room == nil {
-			l.wakeUp()
+			q.wakeUp()
 			return round, nil
 		}
 		select {
@@ -51,30 +76,30 @@ func (l *Loop) offerChange(ctx context.Context, change Change) (round uint64, er
 }
 
 // DoAndWait has change made and returns when the planes hold the plan with it.
-func (l *Loop) DoAndWait(ctx context.Context, change Change) error {
-	round, err := l.offerChange(ctx, change)
+func (q *queue) DoAndWait(ctx context.Context, change Change) error {
+	round, err := q.offerChange(ctx, change)
 	if err != nil {
 		return err
 	}
-	return l.waitForRound(ctx, round, &l.done)
+	return q.waitForRound(ctx, round, &q.done)
 }
 
 // WaitCleared returns when the planes hold the plan with all changes from before the call, and nothing of previous
 // plans is left, no connection that was made by them either.
-func (l *Loop) WaitCleared(ctx context.Context) error {
-	round, err := l.offerChange(ctx, func(*world.World) {})
+func (q *queue) WaitCleared(ctx context.Context) error {
+	round, err := q.offerChange(ctx, func(*world.World) {})
 	if err != nil {
 		return err
 	}
-	return l.waitForRound(ctx, round, &l.cleared)
+	return q.waitForRound(ctx, round, &q.cleared)
 }
 
 // waitForRound returns when a count of rounds has reached one.
-func (l *Loop) waitForRound(ctx context.Context, round uint64, count *uint64) error {
+func (q *queue) waitForRound(ctx context.Context, round uint64, count *uint64) error {
 	for {
-		l.mu.Lock()
-		done, passed := *count, l.passed
-		l.mu.Unlock()
+		q.mu.Lock()
+		done, passed := *count, q.passed
+		q.mu.Unlock()
 		if done >= round {
 			return nil
 		}
@@ -87,17 +112,17 @@ func (l *Loop) waitForRound(ctx context.Context, round uint64, count *uint64) er
 }
 
 // Ask runs question in the loop and waits for it.
-func (l *Loop) Ask(ctx context.Context, question func(*world.World)) error {
-	return l.Turn(ctx, func(w *world.World) {
+func (q *queue) Ask(ctx context.Context, question func(*world.World)) error {
+	return q.Turn(ctx, func(w *world.World) {
 		question(w)
 	})
 }
 
 // Turn has change made in the loop and waits until that is so. A caller that brings one change after the other by it
 // never has more than one in the queue.
-func (l *Loop) Turn(ctx context.Context, change Change) error {
+func (q *queue) Turn(ctx context.Context, change Change) error {
 	made := make(chan struct{})
-	err := l.Offer(ctx, func(w *world.World) {
+	err := q.Offer(ctx, func(w *world.World) {
 		defer close(made)
 		change(w)
 	})
@@ -113,50 +138,50 @@ func (l *Loop) Turn(ctx context.Context, change Change) error {
 }
 
 // Synced tells that the whole cluster is known: from here on targets are shrunk as well as grown.
-func (l *Loop) Synced() {
-	l.mu.Lock()
-	l.synced = true
-	l.mu.Unlock()
-	l.Wake()
+func (q *queue) Synced() {
+	q.mu.Lock()
+	q.synced = true
+	q.mu.Unlock()
+	q.Wake()
 }
 
 // Reread makes the next round read the targets again.
-func (l *Loop) Reread() {
-	l.mu.Lock()
-	l.reread = true
-	l.mu.Unlock()
-	l.Wake()
+func (q *queue) Reread() {
+	q.mu.Lock()
+	q.reread = true
+	q.mu.Unlock()
+	q.Wake()
 }
 
 // Wake asks for a round that looks at the targets.
-func (l *Loop) Wake() {
-	l.lookAtAll()
-	l.wakeUp()
+func (q *queue) Wake() {
+	q.lookAtAll()
+	q.wakeUp()
 }
 
 // lookAtAll makes the next round look at the targets.
-func (l *Loop) lookAtAll() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.apply = true
+func (q *queue) lookAtAll() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.apply = true
 }
 
 // Look asks for a round that looks at the targets of these tables.
-func (l *Loop) Look(tables plan.Tables) {
-	l.mu.Lock()
-	l.look |= tables
-	l.mu.Unlock()
-	l.wakeUp()
+func (q *queue) Look(tables plan.Tables) {
+	q.mu.Lock()
+	q.look |= tables
+	q.mu.Unlock()
+	q.wakeUp()
 }
 
 // Again asks for a round, in which whoever waits for what rounds tell looks again.
-func (l *Loop) Again() { l.wakeUp() }
+func (q *queue) Again() { q.wakeUp() }
 
 // Confirmed reports that the rows of planes have taken effect, and ends the waits for that.
-func (l *Loop) Confirmed() { l.wakeUp() }
+func (q *queue) Confirmed() { q.wakeUp() }
 
-func (l *Loop) wakeUp() {
-	plane.SignalOnce(l.wake)
+func (q *queue) wakeUp() {
+	plane.SignalOnce(q.wake)
 }
 
 // round is what one round has to do.
@@ -167,38 +192,28 @@ type round struct {
 	apply, synced bool
 }
 
-// takeRound begins a round: whatever is pending now is in it.
-func (l *Loop) takeRound() round {
-	r, reread := l.takeAll()
-	if reread { // a plane may be busy with a target that does not answer: nobody else is to wait for that
-		for _, p := range l.Planes {
-			p.Forget()
-		}
+// takeAll begins a round: whatever is pending now is in it.
+func (q *queue) takeAll() (r round, reread bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.round++
+	r = round{number: q.round, changes: q.pending, look: q.look, apply: q.apply, synced: q.synced}
+	if len(q.pending) >= mostPending {
+		close(q.room)
+		q.room = make(chan struct{})
 	}
-	return r
-}
-
-func (l *Loop) takeAll() (r round, reread bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.round++
-	r = round{number: l.round, changes: l.pending, look: l.look, apply: l.apply, synced: l.synced}
-	if len(l.pending) >= mostPending {
-		close(l.room)
-		l.room = make(chan struct{})
-	}
-	reread = l.reread
-	l.pending, l.look, l.apply, l.reread = nil, 0, false, false
+	reread = q.reread
+	q.pending, q.look, q.apply, q.reread = nil, 0, false, false
 	return r, reread
 }
 
 // finishRound ends the wait for a round, of which the planes hold all; cleared: and nothing of former plans.
-func (l *Loop) finishRound(round uint64, cleared bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.done = round; cleared {
-		l.cleared = round
+func (q *queue) finishRound(round uint64, cleared bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.done = round; cleared {
+		q.cleared = round
 	}
-	close(l.passed)
-	l.passed = make(chan struct{})
+	close(q.passed)
+	q.passed = make(chan struct{})
 }

@@ -8,6 +8,8 @@ import (
 	"github.com/egret-net/egret/internal/cni"
 	"github.com/egret-net/egret/internal/metrics"
 	"github.com/egret-net/egret/internal/node/cniserver"
+	"github.com/egret-net/egret/internal/node/inspect"
+	"github.com/egret-net/egret/internal/probe"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -28,6 +30,27 @@ func (a *Agent) serveMetrics(ctx context.Context, o Options, t *targets) {
 	if err := metrics.Serve(ctx, o.Metrics, a.metrics.Registry, health, a.log); err != nil {
 		a.log.Error("no metrics are served", "error", err)
 	}
+}
+
+// serveQuestions answers egret-node plan and trace. The agent does its work without it.
+func (a *Agent) serveQuestions(ctx context.Context, socket string) {
+	l, err := cniserver.Listen(socket)
+	if err == nil {
+		err = inspect.Serve(ctx, l, &a.inspector)
+	}
+	if err != nil {
+		a.log.Error("egret-node plan and egret-node trace get no answers", "error", err)
+	}
+}
+
+// serveHealth answers on the management addresses until ctx is done.
+func (a *Agent) serveHealth(ctx context.Context, o Health) {
+	a.serveSubnets(ctx, o.Port, func(ctx context.Context, l net.Listener) error {
+		return probe.Serve(ctx, l, o.TLS, a.log)
+	}, func(err error) {
+		a.log.Error("controllers cannot ask this agent whether it lives; trying again", "error", err, "flag",
+			"--egressip-node-healthcheck-port, the same for agents and controllers")
+	})
 }
 
 // healthWait is how long a round may take before the agent counts as stuck; ovs-ofctl and OVN are given up earlier.

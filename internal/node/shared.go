@@ -13,19 +13,19 @@ type shared struct {
 	timeout time.Duration
 
 	mu   sync.Mutex
-	keys map[string]*queue
+	keys map[string]*waiters
 }
 
-// queue has the callers of one key who wait for the next request, while one is under way.
-type queue struct{ next *answer }
+// waiters has the callers of one key who wait for the next request, while one is under way.
+type waiters struct{ next *sharedAnswer }
 
-type answer struct {
+type sharedAnswer struct {
 	done chan struct{} // closed when err is there
 	err  error
 }
 
 func newShared(timeout time.Duration, ask func(ctx context.Context, key string) error) *shared {
-	return &shared{ask: ask, timeout: timeout, keys: map[string]*queue{}}
+	return &shared{ask: ask, timeout: timeout, keys: map[string]*waiters{}}
 }
 
 // doShared waits for a request of that key, or the end of ctx. The request itself goes on for the others who wait for
@@ -40,23 +40,23 @@ func (s *shared) doShared(ctx context.Context, key string) error {
 	}
 }
 
-func (s *shared) joinRequest(key string) *answer {
+func (s *shared) joinRequest(key string) *sharedAnswer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	q, busy := s.keys[key]
 	if !busy {
-		q = &queue{}
+		q = &waiters{}
 		s.keys[key] = q
 		defer func() { go s.askUntilAlone(key, q) }()
 	}
 	if q.next == nil {
-		q.next = &answer{done: make(chan struct{})}
+		q.next = &sharedAnswer{done: make(chan struct{})}
 	}
 	return q.next
 }
 
 // askUntilAlone asks until nobody waits.
-func (s *shared) askUntilAlone(key string, q *queue) {
+func (s *shared) askUntilAlone(key string, q *waiters) {
 	for a := s.takeAwaited(key, q); a != nil; a = s.takeAwaited(key, q) {
 		ctx, cancel := context.WithTimeout(context.Background(), s.timeout)
 		a.err = s.ask(ctx, key)
@@ -67,7 +67,7 @@ func (s *shared) askUntilAlone(key string, q *queue) {
 
 // takeAwaited returns the awaited answer; callers that join from here on wait for the next one. Nil when nobody waits:
 // then the queue is gone.
-func (s *shared) takeAwaited(key string, q *queue) *answer {
+func (s *shared) takeAwaited(key string, q *waiters) *sharedAnswer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := q.next

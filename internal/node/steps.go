@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"maps"
 	"net/netip"
 	"time"
 
@@ -68,7 +67,7 @@ type Steps struct {
 	outgoing  []*outgoing
 	starting  []*starting
 	chores    []func() // of tidying
-	questions []*question
+	questions []*peerQuestion
 	sessions  []tunnel.Session
 	tunnelsAt time.Time
 }
@@ -87,10 +86,8 @@ func NewSteps(o Surroundings) *Steps {
 	a.source = kube.NewSource(nil, a.log, kube.FollowedBy(o.Node, a.kinds.AllResources()...)...)
 	a.api = &API{Node: o.Node, BootID: o.BootID, Version: "simulated", Observe: a.source.Observe,
 		Outdated: a.source.Outdated}
-	a.reports = newMailbox("report", Report.Equal, s.writeReport, a.reportOverwritten, a.log)
-	a.annotations = newMailbox("annotations", maps.Equal[map[string]string], s.writeAnnotations,
-		a.annotationsOverwritten, a.log)
-	s.outgoing = []*outgoing{drivenMailbox(a.reports, o.Now), drivenMailbox(a.annotations, o.Now)}
+	a.publisher = newPublisher(o.Node, a.source, s.writeReport, s.writeAnnotations, a.log)
+	s.outgoing = []*outgoing{drivenMailbox(a.publisher.reports, o.Now), drivenMailbox(a.publisher.annotations, o.Now)}
 	h := a.holding
 	h.watch, h.announce = func(map[netip.Addr]string, []string) {}, func(netip.Addr) {}
 	h.probe, h.renew = func(plan.Announcement) {}, func(context.Context) error { return nil }
@@ -100,7 +97,7 @@ func NewSteps(o Surroundings) *Steps {
 		o.SetPaused(hostIface, paused)
 		return nil
 	}
-	a.tidying.start = func(do func()) { s.chores = append(s.chores, do) }
+	a.chores.start = func(do func()) { s.chores = append(s.chores, do) }
 	a.clearing.send = func(q clearance.Question, _ netip.Addr, _ netip.AddrPort, answered func(error)) {
 		o.Ask(q.Node, a.source.Seen(), func(newest map[string]string, err error) {
 			if err == nil && !a.source.HasReached(newest) && o.API.Silence() < kube.Silent {
@@ -110,7 +107,7 @@ func NewSteps(o Surroundings) *Steps {
 		})
 	}
 	a.clearing.pastLists = a.source.SeenPods
-	a.announcePort(agentPort)
+	a.announcePort(simulatedPort)
 	a.confirmed, a.loop.now, a.loop.lastRead = o.Confirmed, o.Now, o.Now()
 	a.loop.Planes = []plane.Plane{o.Target}
 	s.adoptFormer()
@@ -244,11 +241,11 @@ func (s *Steps) takeChanges() {
 
 var errOtherHistory = errors.New("it has seen more than this agent")
 
-// agentPort stands for where a simulated agent answers others.
-const agentPort = 1
+// simulatedPort stands for where a simulated agent answers others.
+const simulatedPort = 1
 
-// question is one of another agent that is not answered yet.
-type question struct {
+// peerQuestion is one of another agent that is not answered yet.
+type peerQuestion struct {
 	seen   kube.Versions
 	answer func(newest map[string]string)
 	round  uint64 // that it waits for, once the world has what was seen
@@ -256,13 +253,13 @@ type question struct {
 
 // Followed has the agent answer another one when it has followed what that has seen.
 func (s *Steps) Followed(seen map[string]string, answer func(newest map[string]string)) {
-	s.questions = append(s.questions, &question{seen: seen, answer: answer})
+	s.questions = append(s.questions, &peerQuestion{seen: seen, answer: answer})
 	s.a.loop.wakeUp()
 }
 
 // answerDue answers what can be answered.
 func (s *Steps) answerDue() {
-	var left []*question
+	var left []*peerQuestion
 	for _, x := range s.questions {
 		if x.round == 0 && s.a.source.HasReached(x.seen) {
 			s.takeChanges()
@@ -315,16 +312,6 @@ func (s *Steps) deliverDue(m *outgoing) time.Time {
 		m.at = now.Add(m.once(context.Background()))
 	}
 	return m.at
-}
-
-// earliestOf is that of some times; zero is never.
-func earliestOf(times ...time.Time) (first time.Time) {
-	for _, t := range times {
-		if first.IsZero() || !t.IsZero() && t.Before(first) {
-			first = t
-		}
-	}
-	return first
 }
 
 // starting is an ADD under way.

@@ -63,7 +63,7 @@ func TestChangesWithoutEnd(t *testing.T) {
 		l := NewLoop(compiletest.Small("n1", world.SharedGateway), all.Features(), slog.New(slog.DiscardHandler))
 		target := &lagging{Fake: ovn.NewFake(), l: l, lag: 100 * time.Millisecond}
 		l.Planes = []plane.Plane{target}
-		go l.Run(t.Context())
+		go l.RunRounds(t.Context())
 		l.Synced()
 		time.Sleep(time.Second)
 		shrunk := target.shrunk.Load()

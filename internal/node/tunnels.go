@@ -63,11 +63,3 @@ func (a *Agent) tunnelsChange(ctx context.Context, r tunnel.Result, wasAlone boo
 		a.holding.takeAlone(r.Alone)
 	})
 }
-
-// timeChannel gets a value at a time; never, if that is zero.
-func timeChannel(t time.Time) <-chan time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return time.After(time.Until(t))
-}

@@ -32,7 +32,7 @@ func TestTunnelsReachTheWorld(t *testing.T) {
 		l := NewLoop(compiletest.Small("n1", world.SharedGateway), nil, slog.New(slog.DiscardHandler))
 		a := &Agent{loop: l, log: l.Log, holding: newHolding("n1", l, l.Log)}
 		f := &fakeTunnels{changed: make(chan struct{})}
-		go l.Run(ctx)
+		go l.RunRounds(ctx)
 		go a.followTunnels(ctx, f)
 		synctest.Wait()
 		for _, step := range []struct {

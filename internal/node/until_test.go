@@ -23,7 +23,7 @@ func startPlainAgent(t *testing.T) *Agent {
 		w.SetPod(&world.Pod{Namespace: "shop", Name: "p", UID: "u", Node: "n1"})
 	})
 	a.loop.Synced()
-	go a.loop.Run(t.Context())
+	go a.loop.RunRounds(t.Context())
 	return a
 }
 
@@ -36,7 +36,7 @@ func TestUntilEndsInTheMiddleOfARound(t *testing.T) {
 		defer cancel()
 		leave := make(chan struct{})
 		rounds := 0
-		answer, err := askUntilFinal(ctx, a, func(*world.World) (int, bool) {
+		answer, err := askUntilFinal(ctx, a.watchers, func(*world.World) (int, bool) {
 			if rounds++; rounds == 2 {
 				<-leave
 			}
@@ -59,7 +59,7 @@ func TestUntilAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := startPlainAgent(t)
 		start := time.Now()
-		uid, err := askUntilFinal(t.Context(), a, func(w *world.World) (string, bool) {
+		uid, err := askUntilFinal(t.Context(), a.watchers, func(w *world.World) (string, bool) {
 			return w.Pod("shop/p").UID, true
 		})
 		if uid != "u" || err != nil || time.Since(start) != 0 {

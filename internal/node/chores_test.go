@@ -62,11 +62,11 @@ func TestTidyOfAnotherAttachment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var begun atomic.Int32
 		hangs := make(chan struct{})
-		tidying := newTidying(func() { t.Error("a round was asked for though nothing failed") })
+		chores := newChores(func() { t.Error("a round was asked for though nothing failed") })
 		former, now := compiletest.Attachment(compiletest.Pod(1, "n1")), compiletest.Attachment(compiletest.Pod(1,
 			"n1"))
-		for _, c := range []chore{{former, resume}, {former, resume}, {former, release}, {now, resume}} {
-			tidying.beginChore(c, func() error {
+		for _, c := range []attachmentChore{{former, resume}, {former, resume}, {former, release}, {now, resume}} {
+			chores.beginChore(c, func() error {
 				begun.Add(1)
 				<-hangs
 				return nil
@@ -76,8 +76,8 @@ func TestTidyOfAnotherAttachment(t *testing.T) {
 			t.Errorf("%d were begun, want 3", begun.Load())
 		}
 		close(hangs)
-		if synctest.Wait(); len(tidying.busy) != 0 {
-			t.Errorf("%d are still noted as under way", len(tidying.busy))
+		if synctest.Wait(); len(chores.busy) != 0 {
+			t.Errorf("%d are still noted as under way", len(chores.busy))
 		}
 	})
 }

@@ -143,12 +143,12 @@ const nobodys = "unwanted rows, of which nothing tells whose they were: 1 " +
 // startInspected runs the loop of an agent that knows w, and has no targets but what comparers say.
 func startInspected(t *testing.T, w *world.World, comparers ...plane.Comparer) *Agent {
 	a := newAgent("n1", w.Config, all.ServedKinds(), slog.New(slog.DiscardHandler))
-	a.loop.world, a.comparers = w, comparers
+	a.loop.world, a.inspector.comparers = w, comparers
 	a.holding.withFakes(listen.NewFake())
 	a.loop.memo.Update(w)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})
-	go func() { defer close(ended); a.loop.Run(ctx) }()
+	go func() { defer close(ended); a.loop.RunRounds(ctx) }()
 	t.Cleanup(func() { stop(); <-ended })
 	return a
 }
@@ -158,13 +158,13 @@ func TestPlanAndDifferences(t *testing.T) {
 	a := startInspected(t, w, lacking{})
 	ctx := t.Context()
 
-	whole, err := a.Plan(ctx, "")
+	whole, err := a.inspector.Plan(ctx, "")
 	if err != nil || whole != compile.Full(w, all.Features()).Text() {
 		t.Errorf("the plan is not the compile of the world: %v", err)
 	}
 	lines := strings.Split(whole, "\n")
 	for _, object := range []string{"egressip/e0", "EgressIP/e0", "pod/" + p.Key()} {
-		part, err := a.Plan(ctx, object)
+		part, err := a.inspector.Plan(ctx, object)
 		if err != nil || !strings.Contains(part, "egressip/e0") {
 			t.Errorf("%s: %v\n%s", object, err, part)
 		}
@@ -174,11 +174,12 @@ func TestPlanAndDifferences(t *testing.T) {
 			}
 		}
 	}
-	if _, err := a.Plan(ctx, "egressip/none"); err == nil || !strings.Contains(err.Error(), "no row of this node") {
+	if _, err := a.inspector.Plan(ctx, "egressip/none"); err == nil ||
+		!strings.Contains(err.Error(), "no row of this node") {
 		t.Errorf("no such object: %v", err)
 	}
 	for _, text := range []string{"egressip", "egressip/", "lamp/hall"} {
-		if _, err := a.Plan(ctx, text); err == nil || !strings.Contains(err.Error(), "names no object") {
+		if _, err := a.inspector.Plan(ctx, text); err == nil || !strings.Contains(err.Error(), "names no object") {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -186,7 +187,7 @@ func TestPlanAndDifferences(t *testing.T) {
 		"":            "flow missing: priority=105 (of egressip/e0)\nnb unwanted: NAT x\n",
 		"egressip/e0": "flow missing: priority=105 (of egressip/e0)\n" + nobodys, "egressip/e1": nobodys,
 	} {
-		if text, err := a.Differences(ctx, object); err != nil || text != want {
+		if text, err := a.inspector.Differences(ctx, object); err != nil || text != want {
 			t.Errorf("differences of %q: %q, %v; want %q", object, text, err, want)
 		}
 	}

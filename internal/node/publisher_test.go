@@ -15,7 +15,6 @@ import (
 
 	egretv1 "github.com/egret-net/egret/api/egret/v1"
 	"github.com/egret-net/egret/internal/compile/compiletest"
-	"github.com/egret-net/egret/internal/feature/all"
 	"github.com/egret-net/egret/internal/heal"
 	"github.com/egret-net/egret/internal/host"
 	"github.com/egret-net/egret/internal/kube"
@@ -27,15 +26,13 @@ import (
 // alone, and so is a Node of before the last write.
 func TestOverwrittenAnnotationIsWrittenAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := newAgent("n1", compiletest.Config(world.SharedGateway), all.ServedKinds(), slog.New(slog.DiscardHandler))
 		var writes atomic.Int64
-		a.annotations = newMailbox("annotations", maps.Equal[map[string]string], func(context.Context,
-			map[string]string) (string, error) {
+		p := newPublisher("n1", nil, nil, func(context.Context, map[string]string) (string, error) {
 			return strconv.FormatInt(100*writes.Add(1), 10), nil
-		}, a.annotationsOverwritten, a.log)
-		go a.annotations.deliverUntilDone(t.Context())
+		}, slog.New(slog.DiscardHandler))
+		go p.annotations.deliverUntilDone(t.Context())
 		n := compiletest.Node(1)
-		own := host.NodeAnnotations("n1", compiletest.Host("n1"), n, a.config)
+		own := host.NodeAnnotations("n1", compiletest.Host("n1"), n, compiletest.Config(world.SharedGateway))
 		garbled, lacking := maps.Clone(own), maps.Clone(own)
 		garbled["k8s.ovn.org/host-cidrs"] = "garbage"
 		delete(lacking, "k8s.ovn.org/zone-name")
@@ -43,7 +40,7 @@ func TestOverwrittenAnnotationIsWrittenAgain(t *testing.T) {
 			t.Helper()
 			n.Version, n.Published = strconv.Itoa(version), kube.Published(annotations)
 			for range times {
-				a.publishAnnotations(n, own)
+				p.publishAnnotations(n, own)
 				synctest.Wait()
 			}
 			if have := int(writes.Load()); have != want {
@@ -77,26 +74,26 @@ func TestOverwrittenReportIsWrittenAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		a := newAgent("n1", compiletest.Config(world.SharedGateway), all.ServedKinds(), slog.New(slog.DiscardHandler))
-		a.source = kube.NewSource(clients, a.log, kube.EgressNodes())
+		log := slog.New(slog.DiscardHandler)
+		source := kube.NewSource(clients, log, kube.EgressNodes())
 		watch := func(version int) {
 			t.Helper()
 			o := &egretv1.EgressNode{ObjectMeta: metav1.ObjectMeta{Name: "n1", ResourceVersion: strconv.Itoa(version)}}
-			if err := a.source.Observe(o); err != nil {
+			if err := source.Observe(o); err != nil {
 				t.Fatal(err)
 			}
 		}
 		var writes atomic.Int64
-		a.reports = newMailbox("report", Report.Equal, func(context.Context, Report) (string, error) {
+		p := newPublisher("n1", source, func(context.Context, Report) (string, error) {
 			version := 100 * int(writes.Add(1))
 			watch(version)
 			return strconv.Itoa(version), nil
-		}, a.reportOverwritten, a.log)
-		go a.reports.deliverUntilDone(t.Context())
+		}, nil, log)
+		go p.reports.deliverUntilDone(t.Context())
 		look := func(want int) {
 			t.Helper()
 			for range 5 {
-				a.reports.putValue(Report{Owner: "uid"})
+				p.reports.putValue(Report{Owner: "uid"})
 				synctest.Wait()
 			}
 			if have := int(writes.Load()); have != want {
@@ -114,7 +111,7 @@ func TestOverwrittenReportIsWrittenAgain(t *testing.T) {
 		time.Sleep(heal.FirstPause)
 		synctest.Wait()
 		look(3)
-		a.reports.forgetSent()
+		p.reports.forgetSent()
 		look(4)
 	})
 }

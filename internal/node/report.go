@@ -147,6 +147,29 @@ func composeReport(node, owner string, before Report, o Outcome, confirmed bool)
 	return r
 }
 
+// reporting is what this node has said of itself, and what its targets may hold.
+type reporting struct {
+	last Report
+	// mayHold is what the targets may have rows of, by the plans so far.
+	mayHold map[world.EgressAddress]ref.Since
+	// known is what the world has been told that this node holds; nil at first.
+	known map[world.EgressAddress]ref.Since
+}
+
+// composeNext makes the report after a round, as far as the plan and Kubernetes say it. A previous process' targets of
+// this boot go on.
+func (r *reporting) composeNext(w *world.World, n *world.Node, o Outcome, confirmed bool, bootID string) {
+	if h := w.Holding(w.Self); r.known == nil && h != nil && h.BootID == bootID {
+		r.last = adoptedReport(h)
+		r.mayHold = maps.Clone(r.last.Holding)
+	}
+	left := unassignedHeld(w, w.Self, r.mayHold, o)
+	r.mayHold = mayHold(r.mayHold, o)
+	r.last = composeReport(w.Self, n.UID, r.last, o, confirmed)
+	maps.Copy(r.last.Holding, left)
+	_, r.last.Egress = n.Labels[world.AssignableLabel]
+}
+
 // plannedAddresses are the addresses that a round's plan translates to, as they were given.
 func plannedAddresses(o Outcome) map[world.EgressAddress]ref.Since {
 	out := map[world.EgressAddress]ref.Since{}

@@ -9,33 +9,31 @@ import (
 	"github.com/egret-net/egret/internal/compile"
 	"github.com/egret-net/egret/internal/explain"
 	"github.com/egret-net/egret/internal/feature"
-	"github.com/egret-net/egret/internal/node/cniserver"
 	"github.com/egret-net/egret/internal/node/inspect"
 	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane"
 	"github.com/egret-net/egret/internal/plane/route"
 	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/trace"
 	"github.com/egret-net/egret/internal/world"
 )
 
-var _ inspect.Agent = (*Agent)(nil)
+var _ inspect.Agent = (*inspector)(nil)
 
-// serveQuestions answers egret-node plan and trace. The agent does its work without it.
-func (a *Agent) serveQuestions(ctx context.Context, socket string) {
-	l, err := cniserver.Listen(socket)
-	if err == nil {
-		err = inspect.Serve(ctx, l, a)
-	}
-	if err != nil {
-		a.log.Error("egret-node plan and egret-node trace get no answers", "error", err)
-	}
+// inspector answers egret-node plan and trace.
+type inspector struct {
+	kinds feature.Kinds
+	loop  *Loop
+	// comparers are the planes that can say what their targets lack.
+	comparers []plane.Comparer
+	reading   chan struct{} // full while one of their targets is read
 }
 
 // inLoop has f asked in the loop, which alone may look at the world and the plan.
-func (a *Agent) inLoop(ctx context.Context, f func(*world.World, *compile.Memo) (string, error)) (string, error) {
+func (x *inspector) inLoop(ctx context.Context, f func(*world.World, *compile.Memo) (string, error)) (string, error) {
 	var text string
 	var failed error
-	err := a.loop.Ask(ctx, func(w *world.World) { text, failed = f(w, a.loop.memo) })
+	err := x.loop.Ask(ctx, func(w *world.World) { text, failed = f(w, x.loop.memo) })
 	if err != nil {
 		return "", fmt.Errorf("the agent is busy with its targets: look at its log, and ask again: %w", err)
 	}
@@ -43,8 +41,8 @@ func (a *Agent) inLoop(ctx context.Context, f func(*world.World, *compile.Memo) 
 }
 
 // Plan is part of inspect.Agent.
-func (a *Agent) Plan(ctx context.Context, object string) (string, error) {
-	return a.inLoop(ctx, func(w *world.World, m *compile.Memo) (string, error) {
+func (x *inspector) Plan(ctx context.Context, object string) (string, error) {
+	return x.inLoop(ctx, func(w *world.World, m *compile.Memo) (string, error) {
 		o, err := parseObject(object, w.ObjectKinds())
 		if err != nil {
 			return "", err
@@ -79,13 +77,13 @@ func parseObject(text string, kinds []string) (ref.Object, error) {
 }
 
 // Trace is part of inspect.Agent.
-func (a *Agent) Trace(ctx context.Context, pod string, p trace.Packet) (string, error) {
+func (x *inspector) Trace(ctx context.Context, pod string, p trace.Packet) (string, error) {
 	host, err := route.ReadHost(ctx)
 	if err != nil {
 		return "", err
 	}
-	return a.inLoop(ctx, func(w *world.World, m *compile.Memo) (string, error) {
-		return tracePacket(a.kinds, w, m.State, host.Route, pod, p)
+	return x.inLoop(ctx, func(w *world.World, m *compile.Memo) (string, error) {
+		return tracePacket(x.kinds, w, m.State, host.Route, pod, p)
 	})
 }
 
