@@ -78,7 +78,7 @@ func (a *api) put(plural string, o object) object {
 	if old == nil {
 		a.made++
 		o.SetUID(types.UID(fmt.Sprintf("uid-%d", a.made)))
-		o.SetCreationTimestamp(metav1.NewTime(a.s.now))
+		o.SetCreationTimestamp(metav1.NewTime(a.s.now.Truncate(time.Second)))
 		o.SetGeneration(1)
 	}
 	a.version++

@@ -54,6 +54,12 @@ func (m *machine) stall(d time.Duration) {
 	m.stalled = m.s.now.Add(d)
 }
 
+// fail has a part of the node's targets refuse all rows for a while.
+func (m *machine) fail(part string, d time.Duration) {
+	m.disturbs(d)
+	m.failing[part] = m.s.now.Add(d)
+}
+
 // cutOff has the agent not reach the API server for a while, nor the controller that is there.
 func (m *machine) cutOff(d time.Duration) {
 	m.disturbs(d)
@@ -136,6 +142,7 @@ func (m *machine) powerOff() {
 	m.off, m.have = true, plan.New()
 	m.target = &target{s: m.s, m: m, north: plan.New()}
 	m.s.verdict.changed(m)
+	m.s.verdict.noteTranslations(m)
 	for _, p := range m.s.sending() {
 		if p.on == m {
 			p.sends = false

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -42,12 +43,13 @@ type machine struct {
 	downs, cuts, isolated int  // faults under way
 	off                   bool // without power
 	former                *egretv1.EgressNode
-	stalled               time.Time     // until when its OVN stands still
-	clockSet              time.Duration // by how much its date is another than it should
+	stalled               time.Time            // until when its OVN stands still
+	failing               map[string]time.Time // until when a part of its targets cannot be written
+	clockSet              time.Duration        // by how much its date is another than it should
 }
 
 func (s *Sim) addMachine(i int) {
-	m := &machine{s: s, name: fmt.Sprint("n", i), hardware: fmt.Sprint("n", i)}
+	m := &machine{s: s, name: fmt.Sprint("n", i), hardware: fmt.Sprint("n", i), failing: map[string]time.Time{}}
 	s.machines[m.name], s.all = m, append(s.all, m)
 	m.join(map[string]string{"machine": m.name})
 	s.every(leaseLasts/4, func() { m.renewLease() })
@@ -62,6 +64,9 @@ func (s *Sim) machine(hardware string) *machine {
 	}
 	panic("no machine " + hardware)
 }
+
+// hasNode reports whether the machine's Node exists.
+func (m *machine) hasNode() bool { return m.s.machines[m.name] == m }
 
 // join creates the machine's Node and boots.
 func (m *machine) join(labels map[string]string) {
@@ -237,6 +242,9 @@ func (t *target) Grow(_ context.Context, want *plan.State) error {
 	if t.state != want {
 		t.state, t.grown, t.wrote, t.shrunk = want, plan.Moment{}, plan.Moment{}, plan.Moment{}
 	}
+	if t.fails(hostPart) {
+		return errNotWritten
+	}
 	if want.ChangedSince(t.grown)&onHost != 0 {
 		flows, _ := compiletest.FlowSteps(t.m.have, want)
 		host, _ := compiletest.HostSteps(t.m.have, want)
@@ -247,6 +255,9 @@ func (t *target) Grow(_ context.Context, want *plan.State) error {
 		return plane.ErrUnconfirmed
 	}
 	if want.ChangedSince(t.wrote)&(plan.InNB|plan.InSetElems) != 0 {
+		if t.fails(northPart) {
+			return errNotWritten
+		}
 		if t.wrote = want.Now(); t.differs(want) {
 			t.write(want)
 		}
@@ -283,6 +294,7 @@ func (t *target) takesEffect(north *plan.State) {
 	}
 	t.m.have.NB, t.m.have.SetElems, t.pending = north.NB, north.SetElems, false
 	t.s.verdict.changed(t.m)
+	t.s.verdict.noteTranslations(t.m)
 	if t.m.agent != nil {
 		t.m.agent.Confirmed()
 		t.m.process.wake()
@@ -291,6 +303,9 @@ func (t *target) takesEffect(north *plan.State) {
 
 // Shrink removes what is not wanted; the Northbound has none of that.
 func (t *target) Shrink(_ context.Context, want *plan.State) error {
+	if t.fails(hostPart) {
+		return errNotWritten
+	}
 	if want.ChangedSince(t.shrunk)&onHost != 0 {
 		_, flows := compiletest.FlowSteps(t.m.have, want)
 		_, host := compiletest.HostSteps(t.m.have, want)
@@ -299,6 +314,13 @@ func (t *target) Shrink(_ context.Context, want *plan.State) error {
 	}
 	return nil
 }
+
+// The parts of a node's targets that can fail: the host's rules with the bridge's flows, and the Northbound.
+const hostPart, northPart = "host", "north"
+
+var errNotWritten = errors.New("cannot be written")
+
+func (t *target) fails(part string) bool { return t.s.now.Before(t.m.failing[part]) }
 
 // onHost are the tables of a plan that are not OVN's.
 const onHost = ^(plan.InNB | plan.InSetElems | plan.InSB)

@@ -32,21 +32,36 @@ type pod struct {
 	sends bool
 	ended bool
 	freed time.Time
-	at    *world.Attachment
+	// caughtUp is when its CNI ADD last read what it was created under.
+	caughtUp time.Time
+	at       *world.Attachment
 }
 
-// startPod creates a pod; its node's kubelet starts it.
+// startPod creates a pod with a node, unless there is one of the name.
 func (s *Sim) startPod(name, on, group string) {
-	key := namespace + "/" + name
-	if s.api.objects["pods"][key] != nil {
+	if s.api.objects["pods"][namespace+"/"+name] == nil && s.machine(on).hasNode() {
+		s.createPod(name, group)
+		s.bindPod(name, on)
+	}
+}
+
+// createPod creates a pod without a node, unless there is one of the name.
+func (s *Sim) createPod(name, group string) {
+	if s.api.objects["pods"][namespace+"/"+name] == nil {
+		o := &corev1.Pod{}
+		o.Namespace, o.Name, o.Labels = namespace, name, map[string]string{"group": group}
+		s.api.put("pods", o)
+	}
+}
+
+// bindPod gives a pod without a node one, whose kubelet starts it.
+func (s *Sim) bindPod(name, on string) {
+	m, key := s.machine(on), namespace+"/"+name
+	o := get[*corev1.Pod](s.api, "pods", key)
+	if o == nil || o.Spec.NodeName != "" || !m.hasNode() {
 		return
 	}
-	m := s.machine(on)
-	if s.machines[m.name] != m {
-		return // it has no Node
-	}
-	o := &corev1.Pod{}
-	o.Namespace, o.Name, o.Labels, o.Spec.NodeName = namespace, name, map[string]string{"group": group}, m.name
+	o.Spec.NodeName = m.name
 	stored := s.api.put("pods", o)
 	p := &pod{s: s, key: key, uid: string(stored.GetUID()), on: m, boot: m.boot, index: -1}
 	if old := s.pods[key]; old != nil {
@@ -78,6 +93,7 @@ func (p *pod) add() {
 	o.Annotations = kube.PodAnnotations(prefixes(ips), p.at.MAC, nil)
 	must(p.on.agent.Source().Observe(p.s.api.put("pods", o)))
 	p.on.attachments[p.key] = p.at
+	p.caughtUp = p.s.now
 	p.on.agent.Attach(p.at)
 	p.on.process.wake()
 }

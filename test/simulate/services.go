@@ -50,6 +50,14 @@ func (s *Sim) removeIngress(name string) {
 	}
 }
 
+// setType makes a Service one of another type.
+func (s *Sim) setType(name, to string) {
+	if o := get[*corev1.Service](s.api, "services", namespace+"/"+name); o != nil {
+		o.Spec.Type = corev1.ServiceType(to)
+		s.api.put("services", o)
+	}
+}
+
 // choose has an EgressService's host be one machine, or any node.
 func (s *Sim) choose(name string, machine []string) {
 	if o := get[*v1.EgressService](s.api, "egressservices", namespace+"/"+name); o != nil {

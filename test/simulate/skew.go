@@ -23,7 +23,7 @@ type skew struct {
 	tenants   []version[string]
 	egressIPs map[string][]version[*world.EgressIP] // by name; nil: deleted
 	traffics  map[string][]version[*world.Traffic]  // by name; nil: deleted
-	services  map[string][]version[*corev1.Service]
+	services  map[string][]version[*world.Service]
 	served    map[string][]version[*world.EgressService]
 }
 
@@ -35,7 +35,7 @@ type version[T any] struct {
 
 func newSkew() skew {
 	return skew{groups: map[string][]version[string]{}, egressIPs: map[string][]version[*world.EgressIP]{},
-		traffics: map[string][]version[*world.Traffic]{}, services: map[string][]version[*corev1.Service]{},
+		traffics: map[string][]version[*world.Traffic]{}, services: map[string][]version[*world.Service]{},
 		served: map[string][]version[*world.EgressService]{}}
 }
 
@@ -52,7 +52,8 @@ func (k *skew) see(at time.Time, o object, gone bool) {
 		traffic := unless(gone, kube.Traffic(o))
 		k.traffics[o.Name] = append(k.traffics[o.Name], version[*world.Traffic]{at, traffic})
 	case *corev1.Service:
-		k.services[o.Name] = append(k.services[o.Name], version[*corev1.Service]{at, unless(gone, o)})
+		service := unless(gone, kube.Service(o, nil))
+		k.services[o.Name] = append(k.services[o.Name], version[*world.Service]{at, service})
 	case *v1.EgressService:
 		served := unless(gone, kube.EgressService(o))
 		k.served[o.Name] = append(k.served[o.Name], version[*world.EgressService]{at, served})
@@ -80,12 +81,25 @@ func within[T any](all []version[T], since time.Time, none T) (out []T) {
 }
 
 // explains says whether a source is right by a combination of versions that count since a time. promise is the time
-// whose state a node has followed by now if nothing keeps it.
+// whose state a node has followed by now if nothing keeps it. The node's address is right by versions that count since
+// the pod's CNI ADD read them.
 func (k *skew) explains(since, promise time.Time, p *pod, src, dst netip.Addr) bool {
 	for _, group := range within(k.groups[p.uid], since, "") {
 		for _, tenant := range within(k.tenants, since, "") {
-			if k.given(since, group, tenant, src, dst) || k.byService(since, promise, group, src) ||
-				isOf(p.on, src) && k.free(since, group, tenant, dst) && k.unserved(since, group, dst) {
+			c := combination{k, since, group, tenant, dst}
+			if c.given(src) || c.byService(promise, src) {
+				return true
+			}
+		}
+	}
+	return isOf(p.on, src) && k.mayBeUnclaimed(later(since, p.caughtUp), p, dst)
+}
+
+// mayBeUnclaimed reports whether by a combination of versions no object need have a claim to a pod's packets.
+func (k *skew) mayBeUnclaimed(since time.Time, p *pod, dst netip.Addr) bool {
+	for _, group := range within(k.groups[p.uid], since, "") {
+		for _, tenant := range within(k.tenants, since, "") {
+			if c := (combination{k, since, group, tenant, dst}); c.isUnclaimed() {
 				return true
 			}
 		}
@@ -93,40 +107,57 @@ func (k *skew) explains(since, promise time.Time, p *pod, src, dst netip.Addr) b
 	return false
 }
 
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
+// combination is what a pod's group and its namespace's label may have been at one time for a node, where packets go,
+// and the versions of all else that count since a time.
+type combination struct {
+	*skew
+	since         time.Time
+	group, tenant string
+	dst           netip.Addr
+}
+
 // given reports whether an EgressIP that selects has an address, or had it: what it selects anew leaves with its former
 // address until another one is assigned.
-func (k *skew) given(since time.Time, group, tenant string, src, dst netip.Addr) bool {
-	for _, all := range k.egressIPs {
-		versions := within(all, since, nil)
+func (c combination) given(src netip.Addr) bool {
+	for name, all := range c.egressIPs {
+		versions := within(all, c.since, nil)
 		has := func(e *world.EgressIP) bool { return e != nil && slices.Contains(e.IPs, src) }
-		serves := func(e *world.EgressIP) bool { return selects(e, group, tenant) && k.mayServe(since, e, dst) }
-		if first := slices.IndexFunc(versions, has); first >= 0 && slices.ContainsFunc(versions[first:], serves) {
+		serves := func(e *world.EgressIP) bool { return c.selects(e) && c.mayServe(e) }
+		if first := slices.IndexFunc(versions, has); first >= 0 && slices.ContainsFunc(versions[first:], serves) &&
+			!c.comesAfterOthers(name) {
 			return true
 		}
 	}
 	return false
 }
 
-// mayServe reports whether a destination is among an EgressIP's, and mayOmit whether it is not, by some versions of the
-// EgressIPTraffics that are selected.
-func (k *skew) mayServe(since time.Time, e *world.EgressIP, dst netip.Addr) bool {
+// mayServe reports whether the destination is among an EgressIP's, and mayOmit whether it is not, by some versions of
+// the EgressIPTraffics that are selected.
+func (c combination) mayServe(e *world.EgressIP) bool {
 	if e.Traffic == nil {
 		return true
 	}
-	for _, all := range k.traffics {
-		if slices.ContainsFunc(within(all, since, nil), func(t *world.Traffic) bool { return serves(e, t, dst) }) {
+	for _, all := range c.traffics {
+		if slices.ContainsFunc(within(all, c.since, nil), func(t *world.Traffic) bool { return serves(e, t, c.dst) }) {
 			return true
 		}
 	}
 	return false
 }
 
-func (k *skew) mayOmit(since time.Time, e *world.EgressIP, dst netip.Addr) bool {
+func (c combination) mayOmit(e *world.EgressIP) bool {
 	if e.Traffic == nil {
 		return false
 	}
-	for _, all := range k.traffics {
-		if !slices.ContainsFunc(within(all, since, nil), func(t *world.Traffic) bool { return !serves(e, t, dst) }) {
+	for _, all := range c.traffics {
+		if always(within(all, c.since, nil), func(t *world.Traffic) bool { return serves(e, t, c.dst) }) {
 			return false
 		}
 	}
@@ -137,63 +168,36 @@ func serves(e *world.EgressIP, t *world.Traffic, dst netip.Addr) bool {
 	return t != nil && e.Traffic.Matches(labels.Set(t.Labels)) && t.Networks.Contains(dst)
 }
 
-// free says whether no EgressIP need have a claim that is in force.
-func (k *skew) free(since time.Time, group, tenant string, dst netip.Addr) bool {
-	for _, all := range k.egressIPs {
-		if !slices.ContainsFunc(within(all, since, nil), func(e *world.EgressIP) bool {
-			return !selects(e, group, tenant) || !e.InForce[world.FamilyOf(dst)] || k.mayOmit(since, e, dst)
-		}) {
-			return false
-		}
-	}
-	return true
-}
-
-// byService reports whether a source is that of an EgressService whose Service selects a group, or was: pods that it
+// byService reports whether a source is that of an EgressService whose Service selects the group, or was: pods that it
 // begins to select leave with its previous address until another one is assigned. Within the promise a Service that
 // selects the group may get the address later: the EgressService's status may come before the Service.
-func (k *skew) byService(since, promise time.Time, group string, src netip.Addr) bool {
-	has := func(o *corev1.Service) bool { return o != nil && hasIngress(o, src) }
-	selects := func(o *corev1.Service) bool { return behind(o, group) }
-	for name, all := range k.services {
-		versions, late := within(all, since, nil), within(all, promise, nil)
-		exists := slices.ContainsFunc(within(k.served[name], since, nil),
-			func(e *world.EgressService) bool { return e != nil })
+func (c combination) byService(promise time.Time, src netip.Addr) bool {
+	has := func(s *world.Service) bool { return s != nil && slices.Contains(s.LoadBalancerIPs, src) }
+	for name, all := range c.services {
+		versions, late := within(all, c.since, nil), within(all, promise, nil)
 		first := slices.IndexFunc(versions, has)
-		if exists && (first >= 0 && slices.ContainsFunc(versions[first:], selects) ||
-			slices.ContainsFunc(late, has) && slices.ContainsFunc(late, selects)) {
+		if c.mayExist(name) && !c.isForbidden() && !c.comesAfterServices(name) &&
+			(first >= 0 && slices.ContainsFunc(versions[first:], c.isBehind) ||
+				slices.ContainsFunc(late, has) && slices.ContainsFunc(late, c.isBehind)) {
 			return true
 		}
 	}
 	return false
 }
 
-func hasIngress(o *corev1.Service, ip netip.Addr) bool {
-	return slices.ContainsFunc(o.Status.LoadBalancer.Ingress,
-		func(i corev1.LoadBalancerIngress) bool { return i.IP == ip.String() })
+// mayExist reports whether a version of an EgressService counts.
+func (c combination) mayExist(name string) bool {
+	return slices.ContainsFunc(within(c.served[name], c.since, nil),
+		func(s *world.EgressService) bool { return s != nil })
 }
 
-// unserved reports whether no EgressService need have a claim that is in force.
-func (k *skew) unserved(since time.Time, group string, dst netip.Addr) bool {
-	for name, all := range k.services {
-		apart := slices.ContainsFunc(within(all, since, nil),
-			func(o *corev1.Service) bool { return !behind(o, group) })
-		if !apart && !slices.ContainsFunc(within(k.served[name], since, nil), func(e *world.EgressService) bool {
-			return e == nil || !e.InForce[world.FamilyOf(dst)]
-		}) {
-			return false
-		}
-	}
-	return true
+// isBehind reports whether a Service selects the group.
+func (c combination) isBehind(s *world.Service) bool {
+	return s != nil && s.Pods.Matches(labelled(c.group))
 }
 
-// behind reports whether a Service selects a group.
-func behind(o *corev1.Service, group string) bool {
-	return o != nil && o.Spec.Selector["group"] == group
-}
-
-func selects(e *world.EgressIP, group, tenant string) bool {
-	return e != nil && tenant == "x" && e.Pods.Matches(labelled(group))
+func (c combination) selects(e *world.EgressIP) bool {
+	return e != nil && c.tenant == "x" && e.Pods.Matches(labelled(c.group))
 }
 
 func labelled(group string) labels.Set { return labels.Set{"group": group} }

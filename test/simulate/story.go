@@ -57,7 +57,7 @@ func lasts(words []string) time.Duration {
 	switch words[0] {
 	case "kill", "hang", "stall", "cut", "isolate", "reboot", "rename", "controller-kill", "controller-hang":
 		return span(words[2])
-	case "late":
+	case "late", "fail":
 		return span(words[3])
 	}
 	return 0
@@ -113,7 +113,8 @@ func (s *Sim) happens(words []string) {
 // lines are what can happen, by the first word.
 var lines = map[string]func(*Sim, []string){
 	"assignable":     func(s *Sim, w []string) { s.machine(w[0]).assignable(w[1] == "yes") },
-	"egressip":       func(s *Sim, w []string) { s.setEgressIP(w[0], w[1], addresses(w[0], number(w[2]))) },
+	"egressip":       func(s *Sim, w []string) { s.setEgressIP(w[0], w[1], addresses(addressesOf(w), number(w[2]))) },
+	"annotate":       func(s *Sim, w []string) { s.annotate(w[0], w[1], w[2], w[3]) },
 	"forget":         func(s *Sim, w []string) { s.api.delete("egressips", w[0]) },
 	"traffic":        func(s *Sim, w []string) { s.setTraffic(w[0], w[1:]) },
 	"forget-traffic": func(s *Sim, w []string) { s.api.delete("egressiptraffics", w[0]) },
@@ -123,10 +124,13 @@ var lines = map[string]func(*Sim, []string){
 	"egressservice":  func(s *Sim, w []string) { s.setEgressService(w[0]) },
 	"choose":         func(s *Sim, w []string) { s.choose(w[0], w[1:]) },
 	"no-ingress":     func(s *Sim, w []string) { s.removeIngress(w[0]) },
+	"type":           func(s *Sim, w []string) { s.setType(w[0], w[1]) },
 	"forget-egressservice": func(s *Sim, w []string) {
 		s.api.delete("egressservices", namespace+"/"+w[0])
 	},
 	"pod":             func(s *Sim, w []string) { s.startPod(w[0], w[1], w[2]) },
+	"pending":         func(s *Sim, w []string) { s.createPod(w[0], w[1]) },
+	"bind":            func(s *Sim, w []string) { s.bindPod(w[0], w[1]) },
 	"relabel":         func(s *Sim, w []string) { s.relabel(w[0], w[1]) },
 	"delete":          func(s *Sim, w []string) { s.endPod(w[0], false) },
 	"force":           func(s *Sim, w []string) { s.endPod(w[0], true) },
@@ -134,6 +138,7 @@ var lines = map[string]func(*Sim, []string){
 	"kill":            func(s *Sim, w []string) { s.machine(w[0]).kill(span(w[1])) },
 	"hang":            func(s *Sim, w []string) { s.machine(w[0]).hang(span(w[1])) },
 	"stall":           func(s *Sim, w []string) { s.machine(w[0]).stall(span(w[1])) },
+	"fail":            func(s *Sim, w []string) { s.machine(w[0]).fail(w[1], span(w[2])) },
 	"cut":             func(s *Sim, w []string) { s.machine(w[0]).cutOff(span(w[1])) },
 	"isolate":         func(s *Sim, w []string) { s.machine(w[0]).isolate(span(w[1])) },
 	"reboot":          func(s *Sim, w []string) { s.machine(w[0]).reboot(span(w[1])) },
@@ -151,6 +156,9 @@ var lines = map[string]func(*Sim, []string){
 	"machine":         func(s *Sim, w []string) { s.addMachine(number(w[0])) },
 	"late":            func(s *Sim, w []string) { s.late(w[0], w[1], span(w[2])) },
 }
+
+// addressesOf returns the EgressIP whose addresses a line gives one: itself, unless the line names another.
+func addressesOf(words []string) string { return slices.Concat(words, words[:1])[3] }
 
 // gone takes a machine's power and its Node for ever.
 func (s *Sim) gone(name string) { s.machine(name).rename(10 * time.Hour) }

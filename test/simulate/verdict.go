@@ -11,8 +11,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	v1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/internal/compile/compiletest"
 	"github.com/egret-net/egret/internal/feature/all"
+	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/trace"
 	"github.com/egret-net/egret/test/oracle"
@@ -40,12 +42,14 @@ type verdict struct {
 	skew      skew
 	excused   int
 	disturbed []disturbance
-	calm      time.Time // from when on nothing that has happened makes a right source wrong
+	// translates is the EgressIP that a node's gateway router translates to an address for, by node.
+	translates map[*machine]map[netip.Addr]string
+	calm       time.Time // from when on nothing that has happened makes a right source wrong
 }
 
 func newVerdict(s *Sim) *verdict {
 	return &verdict{s: s, oracle: oracle.New(s.config),
-		skew:    newSkew(),
+		skew: newSkew(), translates: map[*machine]map[netip.Addr]string{},
 		lenient: oracle.New(s.config),
 		source:  kube.NewSource(nil, quiet, kube.Followed(all.ServedKinds().AllResources()...)...),
 		reader:  readers.Get().(*trace.Reader),
@@ -112,6 +116,27 @@ func (v *verdict) look() {
 	for _, x := range v.s.packets() {
 		for _, end := range v.walk(x) {
 			v.judge(x.from, end, x.dst)
+		}
+	}
+}
+
+// noteTranslations takes in what a node translates to. An address is assigned to an EgressIP only when no node
+// translates to it for another one: pods of both would leave with it. A node that could not follow the assignment
+// carries out late what it began before.
+func (v *verdict) noteTranslations(m *machine) {
+	now := map[netip.Addr]string{}
+	for id := range m.have.NB.Rows() {
+		if e, is := egressip.Adopted(id); is {
+			now[e.IP] = e.Object.Name
+		}
+	}
+	v.translates[m] = now
+	for _, o := range v.s.all {
+		for ip, name := range v.translates[o] {
+			if other, both := now[ip]; both && other != name && !v.cannotFollow(m.name) && v.wrong == "" {
+				v.wrong = fmt.Sprintf("%v: %s translates to %v for EgressIP %s, while %s still does for %s", v.s.told(),
+					m.name, ip, other, o.name, name)
+			}
 		}
 	}
 }
@@ -230,6 +255,9 @@ func (v *verdict) served(p *pod) bool {
 		return false
 	}
 	tenant := get[*corev1.Namespace](v.s.api, "namespaces", namespace).Labels["tenant"]
+	if v.s.api.mayDrop(o.Labels["group"]) {
+		return false
+	}
 	for _, name := range slices.Sorted(maps.Keys(v.s.api.objects["egressips"])) {
 		e := v.s.api.egressIP(name)
 		if tenant == "x" && e.Spec.PodSelector.MatchLabels["group"] == o.Labels["group"] {
@@ -238,6 +266,24 @@ func (v *verdict) served(p *pod) bool {
 	}
 	return true
 }
+
+// mayDrop reports whether an object that selects a group has what it is not assigned for dropped.
+func (a *api) mayDrop(group string) bool {
+	for _, o := range a.objects["egressips"] {
+		if o.(*v1.EgressIP).Spec.PodSelector.MatchLabels["group"] == group && dropsUnassigned(o) {
+			return true
+		}
+	}
+	for key, o := range a.objects["egressservices"] {
+		s := get[*corev1.Service](a, "services", key)
+		if s != nil && s.Spec.Selector["group"] == group && dropsUnassigned(o) {
+			return true
+		}
+	}
+	return false
+}
+
+func dropsUnassigned(o object) bool { return o.GetAnnotations()[v1.AnnotationWhenUnassigned] != "" }
 
 func isAssignable(node object) bool {
 	_, is := node.GetLabels()["k8s.ovn.org/egress-assignable"]
