@@ -14,6 +14,7 @@ import (
 	"github.com/egret-net/egret/internal/clearance"
 	"github.com/egret-net/egret/internal/feature/all"
 	"github.com/egret-net/egret/internal/feature/egressip"
+	"github.com/egret-net/egret/internal/holder"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/node/cniserver"
 	"github.com/egret-net/egret/internal/plan"
@@ -42,6 +43,9 @@ type Surroundings struct {
 	Started func(*world.Attachment, error)
 	// Ask asks the agent of another node whether it has followed what has been seen here.
 	Ask func(node string, seen map[string]string, answered func(newest map[string]string, err error))
+	// Announce tells the link that this node has an address, and Probe asks who has it. Hear brings what others say.
+	Announce func(netip.Addr)
+	Probe    func(plan.Announcement)
 }
 
 // Kubernetes is the API server of an agent that its owner drives.
@@ -89,8 +93,8 @@ func NewSteps(o Surroundings) *Steps {
 	a.publisher = newPublisher(o.Node, a.source, s.writeReport, s.writeAnnotations, a.log)
 	s.outgoing = []*outgoing{drivenMailbox(a.publisher.reports, o.Now), drivenMailbox(a.publisher.annotations, o.Now)}
 	h := a.holding
-	h.watch, h.announce = func(map[netip.Addr]string, []string) {}, func(netip.Addr) {}
-	h.probe, h.renew = func(plan.Announcement) {}, func(context.Context) error { return nil }
+	h.watch, h.announce, h.probe = func(map[netip.Addr]string, []string) {}, o.Announce, o.Probe
+	h.renew = func(context.Context) error { return nil }
 	h.silence = o.API.Silence
 	h.ask = func(_ context.Context, name string) (*world.EgressIP, error) { return o.API.EgressIP(name) }
 	a.setPaused = func(_ context.Context, hostIface string, paused bool) error {
@@ -255,6 +259,11 @@ type peerQuestion struct {
 func (s *Steps) Followed(seen map[string]string, answer func(newest map[string]string)) {
 	s.questions = append(s.questions, &peerQuestion{seen: seen, answer: answer})
 	s.a.loop.wakeUp()
+}
+
+// Hear takes in that another machine says it has an address.
+func (s *Steps) Hear(c holder.Claim) {
+	s.a.loop.Do(func(*world.World) { s.a.holding.facts.Claims = append(s.a.holding.facts.Claims, c) })
 }
 
 // answerDue answers what can be answered.

@@ -8,14 +8,23 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawIncidents draws a line of a story; or a backup, a restore, and a fault that goes on during the restore.
+// drawIncidents draws a line of a story; or a fault and what happens during it: a few lines, or a restore of what was
+// backed up before.
 func drawIncidents(t *rapid.T) []incident {
 	at := time.Duration(rapid.IntRange(0, 150).Draw(t, "at")) * 200 * time.Millisecond
-	if rapid.IntRange(0, 14).Draw(t, "a restore") > 0 {
-		return []incident{{at, draw(t, lineKinds)}}
+	pause := func() time.Duration {
+		at += time.Duration(rapid.IntRange(1, 15).Draw(t, "pause")) * 200 * time.Millisecond
+		return at
 	}
-	restored := at + time.Duration(rapid.IntRange(1, 60).Draw(t, "until"))*200*time.Millisecond
-	return []incident{{at, "backup"}, {restored - 200*time.Millisecond, draw(t, nodeFaults)}, {restored, "restore"}}
+	switch rapid.IntRange(0, 7).Draw(t, "one or more") {
+	case 0:
+		return []incident{{at, "backup"}, {pause(), draw(t, lineKinds)}, {pause(), draw(t, nodeFaults)},
+			{pause(), "restore"}, {pause(), draw(t, lineKinds)}}
+	case 1, 2:
+		return []incident{{at, draw(t, nodeFaults)}, {pause(), draw(t, lineKinds)}, {pause(), draw(t, lineKinds)},
+			{pause(), draw(t, lineKinds)}}
+	}
+	return []incident{{at, draw(t, lineKinds)}}
 }
 
 // lineKind is a kind of line, and how often it is drawn.

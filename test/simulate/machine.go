@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -37,6 +38,8 @@ type machine struct {
 	agent    *node.Steps
 	process  *process
 	client   *client
+	// answersFor is the hardware address by which the node answers for an address.
+	answersFor map[netip.Addr]string
 	// attachments are the pods' ports, which OVS' database keeps, by pod.
 	attachments map[string]*world.Attachment
 
@@ -87,7 +90,7 @@ func (m *machine) bootID() string { return fmt.Sprintf("%s-boot-%d", m.name, m.b
 func (m *machine) bootUp() {
 	m.stopAgent()
 	m.boot++
-	m.have, m.attachments = plan.New(), map[string]*world.Attachment{}
+	m.have, m.attachments, m.answersFor = plan.New(), map[string]*world.Attachment{}, map[netip.Addr]string{}
 	m.target = &target{s: m.s, m: m, north: plan.New()}
 	o := get[*corev1.Node](m.s.api, "nodes", m.name)
 	o.Status.NodeInfo.BootID = m.bootID()
@@ -108,7 +111,7 @@ func (m *machine) startAgent() {
 		Node: m.name, BootID: m.bootID(), Config: m.s.config, Host: compiletest.Host(m.hardware), Held: m.have,
 		Attachments: attachments, Target: m.target, Confirmed: m.target.confirmed, SetPaused: m.setPaused,
 		API: view{m}, Now: m.process.now, Latency: m.s.within(m.s.pace.Write, m.name+" reports"),
-		Started: m.started, Ask: m.ask,
+		Started: m.started, Ask: m.ask, Announce: m.announce, Probe: m.probe,
 	})
 	m.process.step = m.agent.Step
 	m.client = m.s.api.follow("agent of "+m.name, m.process, m.agent.Source(),
@@ -265,6 +268,7 @@ func (t *target) Grow(_ context.Context, want *plan.State) error {
 	if t.pending {
 		return plane.ErrUnconfirmed
 	}
+	t.m.announceNew(want)
 	return nil
 }
 
@@ -303,6 +307,7 @@ func (t *target) takesEffect(north *plan.State) {
 
 // Shrink removes what is not wanted; the Northbound has none of that.
 func (t *target) Shrink(_ context.Context, want *plan.State) error {
+	t.m.dropAnnounced(want)
 	if t.fails(hostPart) {
 		return errNotWritten
 	}

@@ -17,8 +17,8 @@ type backup struct {
 var restored = []string{"egressips", "egressiptraffics", "egressnodes", "egressservices", "namespaces",
 	"services"}
 
-// othersWrite is how many versions what is not simulated takes after a backup: Leases, Events. Of two objects that have
-// one version in two histories nobody knows that they differ.
+// othersWrite is how many versions what is not simulated takes after a backup: Leases, Events. Bookmarks bring them. Of
+// two objects that have one version in two histories nobody knows that they differ.
 const othersWrite = 100
 
 func (a *api) backUp() {
@@ -27,6 +27,7 @@ func (a *api) backUp() {
 		a.backup.objects[plural] = maps.Clone(a.objects[plural]) // what is stored is never changed
 	}
 	a.version += othersWrite
+	a.sendBookmarks()
 }
 
 // restore has history go back to the backup. All watches end, and what is there is listed.
