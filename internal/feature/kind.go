@@ -9,6 +9,7 @@ import (
 
 	"github.com/egret-net/egret/internal/compile"
 	"github.com/egret-net/egret/internal/decide"
+	"github.com/egret-net/egret/internal/decide/handover"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/trace"
@@ -23,8 +24,8 @@ type Kind struct {
 	Table func(*world.World)
 	// Features compile the rows of a node.
 	Features []compile.Feature
-	// NewDeciders returns the deciders of one term, in the order in which they decide.
-	NewDeciders func() []decide.Decider
+	// NewDeciders returns the deciders of one term, in the order in which they decide. All count the same pods.
+	NewDeciders func(*handover.Pods) []decide.Decider
 	// Reads are the objects that a starting pod's node must have seen as they were when the pod started.
 	Reads []Read
 	// Awaited returns the object with a claim to a pod's packets that no node serves yet; zero without such an object.
@@ -64,9 +65,10 @@ func (k Kinds) AllResources() (all []kube.Kind) {
 
 // NewDeciders are the deciders of one term.
 func (k Kinds) NewDeciders() (all []decide.Decider) {
+	pods := handover.NewPods()
 	for _, one := range k {
 		if one.NewDeciders != nil {
-			all = append(all, one.NewDeciders()...)
+			all = append(all, one.NewDeciders(pods)...)
 		}
 	}
 	return all

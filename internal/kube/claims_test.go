@@ -13,6 +13,7 @@ import (
 
 	"github.com/egret-net/egret/internal/compile/compiletest"
 	"github.com/egret-net/egret/internal/decide"
+	"github.com/egret-net/egret/internal/decide/handover"
 	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -64,7 +65,7 @@ func asks(w *world.World, from, n int) (names []string) {
 
 // decided is what the controller decides, written.
 func decided(w *world.World) map[string]egressip.Decision {
-	assigner := egressip.NewAssigner()
+	assigner := egressip.NewAssigner(handover.NewPods())
 	assigner.Decide(decide.View{World: w, Now: time.Unix(2000, 0)})
 	all := assigner.Last()
 	for name, d := range all {

@@ -2,7 +2,6 @@ package world
 
 import (
 	"cmp"
-	"iter"
 	"net/netip"
 	"slices"
 	"strings"
@@ -12,15 +11,13 @@ import (
 	"github.com/egret-net/egret/internal/ref"
 )
 
-// endpoints are those of one namespace's Services that have EgressServices, and the pods of the namespace by address:
-// that many pods are looked at for an address at the most which have it. A pod of another namespace is no endpoint
+// endpoints are those of one namespace's Services that have EgressServices. A pod of another namespace is no endpoint
 // here, for an EndpointSlice can name any address, and its pods would leave with an address of somebody else. Neither
 // is one that has got the address of a former endpoint, if the slice says which pod's that is.
 type endpoints struct {
-	all  []string                // EgressServices by age, of which the first MaxEgressServices are served
-	of   map[string][]backend    // by EgressService that is served: its Service's endpoints, sorted, each once
-	at   map[backend][]string    // EgressServices by endpoint
-	pods map[netip.Addr][]string // pods by address, by their own word
+	all []string             // EgressServices by age, of which the first MaxEgressServices are served
+	of  map[string][]backend // by EgressService that is served: its Service's endpoints, sorted, each once
+	at  map[backend][]string // EgressServices by endpoint
 }
 
 // backend is an endpoint's address, and the name of the pod whose that is; "" where its slice does not say.
@@ -89,45 +86,8 @@ func (w *World) notePodsOf(services ...*Service) {
 	}
 }
 
-// EgressPods are the pods, by key, that are endpoints of an EgressService or that it selects; some come twice. It does
-// not record.
-func (w *World) EgressPods(key string) iter.Seq[string] {
-	namespace, _, _ := strings.Cut(key, "/")
-	return func(yield func(string) bool) {
-		in := w.endpoints[namespace]
-		if in == nil {
-			return
-		}
-		if s := w.services[key]; s != nil && s.Pods != nil {
-			for p := range w.podsIn[namespace].selectedPods(s.Pods) {
-				if !yield(p.Key()) {
-					return
-				}
-			}
-		}
-		for _, b := range in.of[key] {
-			for _, pod := range in.pods[b.ip] {
-				if (b.pod == "" || pod == namespace+"/"+b.pod) && !yield(pod) {
-					return
-				}
-			}
-		}
-	}
-}
-
 // EgressServiceIn says whether a namespace has an EgressService. It does not record.
 func (w *World) EgressServiceIn(namespace string) bool { return w.endpoints[namespace] != nil }
-
-// PodsAt are the pods, by key, of a namespace that has EgressServices that say they have an address. It takes the key
-// of an Entry of KindEgressServicesAt, and does not record.
-func (w *World) PodsAt(key string) []string {
-	namespace, text, _ := strings.Cut(key, "/")
-	ip, err := netip.ParseAddr(text)
-	if in := w.endpoints[namespace]; in != nil && err == nil {
-		return in.pods[ip]
-	}
-	return nil
-}
 
 func endpointKey(namespace string, ip netip.Addr) string { return namespace + "/" + ip.String() }
 
@@ -148,7 +108,8 @@ func (w *World) reorderByAge(key string, now *EgressService) {
 	namespace, _, _ := strings.Cut(key, "/")
 	in := w.endpoints[namespace]
 	if in == nil {
-		in = w.endpointsIn(namespace)
+		in = &endpoints{of: map[string][]backend{}, at: map[backend][]string{}}
+		w.endpoints[namespace] = in
 		w.noteChanged(KindEgressServicesIn, namespace)
 	}
 	last := in.lastServed()
@@ -223,18 +184,6 @@ func (w *World) endpointsMoved(key string, s *Service, egress bool) {
 	}
 }
 
-// endpointsIn begins to follow a namespace.
-func (w *World) endpointsIn(namespace string) *endpoints {
-	in := &endpoints{of: map[string][]backend{}, at: map[backend][]string{}, pods: map[netip.Addr][]string{}}
-	if group := w.podsIn[namespace]; group != nil {
-		for _, p := range group.pods {
-			in.podMoved(nil, p)
-		}
-	}
-	w.endpoints[namespace] = in
-	return in
-}
-
 // replaceBackends replaces an EgressService's endpoints, and returns those that came or went.
 func (in *endpoints) replaceBackends(key string, now []backend, egress bool) (moved []backend) {
 	was := in.of[key]
@@ -254,23 +203,6 @@ func (in *endpoints) replaceBackends(key string, now []backend, egress bool) (mo
 		}
 	}
 	return moved
-}
-
-// podMoved follows a pod's addresses.
-func (in *endpoints) podMoved(old, now *Pod) {
-	if old != nil && now != nil && slices.Equal(old.IPs, now.IPs) {
-		return
-	}
-	if old != nil {
-		for _, ip := range old.IPs {
-			removeFromIndex(in.pods, ip, old.Key())
-		}
-	}
-	if now != nil {
-		for _, ip := range now.IPs {
-			in.pods[ip] = append(withoutString(in.pods[ip], now.Key()), now.Key())
-		}
-	}
 }
 
 func removeFromIndex[K comparable](from map[K][]string, at K, key string) {

@@ -84,9 +84,8 @@ func TestEgressServicesOfHeir(t *testing.T) {
 		if !slices.Contains(changed, told) && c.says != former.Name {
 			t.Errorf("who has read the endpoints is not told that they are %q's now", c.says)
 		}
-		have, pods := of(w, heir, world.V4), slices.Collect(w.EgressPods("ns0/s0"))
-		if have != c.want || slices.Contains(pods, heir.Key()) != (c.want != "") {
-			t.Errorf("the slice says %q: it is one of %q, whose pods are %v; want %q", c.says, have, pods, c.want)
+		if have := of(w, heir, world.V4); have != c.want {
+			t.Errorf("the slice says %q: it is one of %q; want %q", c.says, have, c.want)
 		}
 	}
 }
@@ -149,35 +148,6 @@ func TestEgressServicesByFamily(t *testing.T) {
 	done.Completed = true
 	if of(w, &host, world.V4) != "" || of(w, &done, world.V4) != "" {
 		t.Error("a host-networked or completed pod counts")
-	}
-}
-
-// TestPodsAt: a namespace's pods by address, from the time on that it has an EgressService.
-func TestPodsAt(t *testing.T) {
-	w := compiletest.Small("", world.SharedGateway)
-	p := compiletest.Pod(0, "n1")
-	at := func() string { return strings.Join(w.PodsAt("ns0/"+p.IPs[0].String()), " ") }
-	w.SetPod(p)
-	if at() != "" {
-		t.Error("a namespace without EgressServices is followed")
-	}
-	w.SetEgressService(compiletest.EgressService(0))
-	if at() != "ns0/p0" {
-		t.Errorf("have %q", at())
-	}
-	moved := *p
-	moved.IPs = compiletest.PodIPs(5, 2)
-	w.SetPod(&moved)
-	if at() != "" {
-		t.Errorf("it has another address, and is found at the former: %q", at())
-	}
-	w.SetPod(p)
-	w.DelPod(p.Key())
-	if at() != "" {
-		t.Errorf("it is gone, and is found: %q", at())
-	}
-	if w.PodsAt("ns0/none") != nil || w.PodsAt("") != nil {
-		t.Error("what is no address is found")
 	}
 }
 

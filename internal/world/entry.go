@@ -19,9 +19,7 @@ func (w *World) FollowChanges(changed func(Entry)) { w.followers = append(w.foll
 // noteChanged tells the entry's Readers, and the followers, that an entry changes.
 func (w *tables) noteChanged(k Kind, key string) {
 	if s := w.sources[Entry{k, key}]; s != nil {
-		for r := range s.readers {
-			r.stale()
-		}
+		s.tellReaders()
 	}
 	for _, changed := range w.followers {
 		changed(Entry{k, key})

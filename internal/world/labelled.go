@@ -2,7 +2,6 @@ package world
 
 import (
 	"iter"
-	"maps"
 
 	"k8s.io/apimachinery/pkg/labels"
 )
@@ -127,14 +126,6 @@ func demandsValue(r labels.Requirement) bool {
 
 // isSelectable says whether an EgressIP can select the pod.
 func (p *Pod) isSelectable() bool { return !p.HostNetwork && !p.Completed }
-
-// PodsIn yields the pods of a namespace in no order, for readers that do not record.
-func (w *World) PodsIn(ns string) iter.Seq[*Pod] {
-	if g := w.podsIn[ns]; g != nil {
-		return maps.Values(g.pods)
-	}
-	return func(func(*Pod) bool) {}
-}
 
 // notePodsSelected notes the pods of a namespace that any of some selectors selects.
 func (w *World) notePodsSelected(ns string, selectors ...labels.Selector) {

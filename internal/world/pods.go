@@ -1,7 +1,6 @@
 package world
 
 import (
-	"cmp"
 	"iter"
 	"maps"
 	"slices"
@@ -30,9 +29,6 @@ func (w *World) DelPod(key string) { Del[Pod](w, KindPod, key) }
 
 // podChanged keeps the pods of each namespace, and whose each address is.
 func (w *World) podChanged(old, now *Pod) {
-	if in := w.endpoints[cmp.Or(now, old).Namespace]; in != nil {
-		in.podMoved(old, now)
-	}
 	if old != nil {
 		w.podsIn[old.Namespace].removePod(old)
 	}

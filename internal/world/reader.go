@@ -2,8 +2,44 @@ package world
 
 // source is what can be read: an entry of a world.
 type source struct {
-	entry   Entry
-	readers map[*Reader]struct{}
+	entry Entry
+	one   *Reader              // most have one reader, as a pod has
+	more  map[*Reader]struct{} // the others
+}
+
+// addReader says whether the Reader is new.
+func (s *source) addReader(r *Reader) bool {
+	if _, is := s.more[r]; is || s.one == r {
+		return false
+	}
+	switch {
+	case s.one == nil:
+		s.one = r
+	case s.more == nil:
+		s.more = map[*Reader]struct{}{r: {}}
+	default:
+		s.more[r] = struct{}{}
+	}
+	return true
+}
+
+// dropReader says whether that was the last Reader.
+func (s *source) dropReader(r *Reader) bool {
+	if s.one == r {
+		s.one = nil
+	} else {
+		delete(s.more, r)
+	}
+	return s.one == nil && len(s.more) == 0
+}
+
+func (s *source) tellReaders() {
+	if s.one != nil {
+		s.one.stale()
+	}
+	for r := range s.more {
+		r.stale()
+	}
 }
 
 // A Reader remembers what something was computed from.
@@ -37,7 +73,7 @@ func (r *Reader) Read(w *World, compute func(*View)) {
 // ForgetReads forgets what was read.
 func (r *Reader) ForgetReads() {
 	for _, s := range r.reads {
-		if delete(s.readers, r); len(s.readers) == 0 && r.in.sources[s.entry] == s {
+		if s.dropReader(r) && r.in.sources[s.entry] == s {
 			delete(r.in.sources, s.entry)
 		}
 	}
@@ -48,11 +84,10 @@ func (r *Reader) ForgetReads() {
 func (r *Reader) noteRead(e Entry) {
 	s := r.in.sources[e]
 	if s == nil {
-		s = &source{entry: e, readers: map[*Reader]struct{}{}}
+		s = &source{entry: e}
 		r.in.sources[e] = s
 	}
-	if _, is := s.readers[r]; !is {
-		s.readers[r] = struct{}{}
+	if s.addReader(r) {
 		r.reads = append(r.reads, s)
 	}
 }

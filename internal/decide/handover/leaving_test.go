@@ -33,7 +33,7 @@ func TestLeavingHasRoomInTheSchema(t *testing.T) {
 	}
 	is.Items = []world.Assignment{{Node: "n40", IP: ip}}
 	none := func(*world.View, *world.Pod) []ServedBy { return nil }
-	r := Round{World: w, W: &w.View, Served: NewServed(none), Names: names, Now: now.Add(time.Second)}
+	r := Round{World: w, W: &w.View, Served: NewServed(NewPods(), none), Names: names, Now: now.Add(time.Second)}
 	o := Object{Object: ref.Of(ref.EgressService, "shop/s"), Is: is, Shown: shown,
 		Has: func(netip.Addr) bool { return true }}
 	left, _ := r.Leaving(o, []world.Assignment{{Node: "n41", IP: ip}})

@@ -13,7 +13,7 @@ import (
 
 // Overlaps counts the pods that objects of one kind stand by for: those that they are for, and that another one serves.
 type Overlaps struct {
-	PerPod[Overlap]
+	*PodList[Overlap]
 	// News are the objects that stand by for others than before, by key.
 	News     map[string]struct{}
 	standing map[string]*standby // by object that stands by
@@ -31,10 +31,10 @@ type standby struct {
 	servers map[ref.Object]int // pods by the object that decides about them
 }
 
-// NewOverlaps has counted nothing yet. Of says for which objects of the kind a pod is claimed by others.
-func NewOverlaps(of func(*world.View, *world.Pod) []Overlap) *Overlaps {
+// NewOverlaps has counted no pod yet. Of says for which objects of the kind a pod is claimed by others.
+func NewOverlaps(pods *Pods, of func(*world.View, *world.Pod) []Overlap) *Overlaps {
 	o := &Overlaps{standing: map[string]*standby{}, News: map[string]struct{}{}}
-	o.PerPod = NewPerPod(func(w *world.View, p *world.Pod) []Overlap { return distinctOverlaps(of(w, p)) },
+	o.PodList = NewPodList(pods, func(w *world.View, p *world.Pod) []Overlap { return distinctOverlaps(of(w, p)) },
 		o.countOverlaps)
 	return o
 }

@@ -11,7 +11,6 @@ import (
 // Served counts, node by node, the running pods that objects of one kind serve, and those that they are for and do not
 // serve, by who does. A pod that does not run yet is not counted: CNI ADD lets it start when its node steers.
 type Served struct {
-	PerPod[ServedBy]
 	// News are the objects whose nodes have become others, or whose pods are served by others than before, by key.
 	News   map[string]struct{}
 	nodes  map[packets]map[string]int     // pods by node
@@ -48,11 +47,11 @@ func NotServedBy(object ref.Object, f world.Family, node string, claims []world.
 	return out
 }
 
-// NewServed has counted nothing yet. Of says who serves a pod that runs on a node.
-func NewServed(of func(*world.View, *world.Pod) []ServedBy) *Served {
+// NewServed has counted no pod yet. Of says who serves a pod that runs on a node.
+func NewServed(pods *Pods, of func(*world.View, *world.Pod) []ServedBy) *Served {
 	s := &Served{nodes: map[packets]map[string]int{}, others: map[packets]map[ref.Object]int{},
 		News: map[string]struct{}{}}
-	s.PerPod = NewPerPod(func(w *world.View, p *world.Pod) []ServedBy {
+	NewPodList(pods, func(w *world.View, p *world.Pod) []ServedBy {
 		if !p.Running || p.Node == "" {
 			return nil
 		}

@@ -104,11 +104,11 @@ func (p place) sameDecision(o place) bool {
 
 const nowhere = -1
 
-func newAssigner(w *world.World) *assigner {
+func newAssigner(w *world.World, pods *handover.Pods) *assigner {
 	a := &assigner{world: w, w: &w.View, byName: map[string]*object{}, parts: map[string]*part{},
 		named: newNamed(), owner: map[netip.Addr]*object{}, givenUp: map[netip.Addr]givenUp{},
 		refused: map[netip.Addr]refusal{}, unplaced: map[string]struct{}{}}
-	a.pods = newPodAddresses(func(ip netip.Addr) bool { return a.owner[ip] != nil })
+	a.pods = newPodAddresses(pods, func(ip netip.Addr) bool { return a.owner[ip] != nil })
 	return a
 }
 

@@ -13,12 +13,13 @@ import (
 // and that another object serves, in a family that they have addresses of.
 type Overlapper struct {
 	*handover.Overlaps
+	pods *handover.Pods
 	concerned
 }
 
 // NewOverlapper has decided nothing yet.
-func NewOverlapper() *Overlapper {
-	return &Overlapper{handover.NewOverlaps(podOverlaps), newConcerned()}
+func NewOverlapper(pods *handover.Pods) *Overlapper {
+	return &Overlapper{handover.NewOverlaps(pods, podOverlaps), pods, newConcerned()}
 }
 
 // podOverlaps are a pod's.
@@ -39,13 +40,13 @@ func podOverlaps(w *world.View, p *world.Pod) []handover.Overlap {
 
 // NoteChanged takes in what changes.
 func (d *Overlapper) NoteChanged(e world.Entry) {
-	d.Overlaps.NoteChanged(e)
+	d.pods.NoteChanged(e)
 	d.concerned.NoteChanged(e)
 }
 
 // Decide says which EgressIPs stand by, of those for which something has changed.
 func (d *Overlapper) Decide(v decide.View) (desired []decide.Desired, again time.Time) {
-	d.Update(v.World)
+	d.pods.Update(v.World)
 	d.Take(d.News)
 	for _, e := range d.takeConcerned(v, d.Stale.Forget) {
 		c, events := d.Condition(d.Reading(v.World, e.Name), e)

@@ -11,7 +11,6 @@ import (
 
 // podAddresses are the addresses of all pods, with whose they are: there are more pods than a decision can look at.
 type podAddresses struct {
-	handover.PerPod[podAddress]
 	pods  map[netip.Addr][]string
 	asked func(netip.Addr) bool // whether an EgressIP asks for an address
 	moved bool                  // one that is asked for has become a pod's, or is one's no longer
@@ -22,9 +21,9 @@ type podAddress struct {
 	pod string
 }
 
-func newPodAddresses(asked func(netip.Addr) bool) *podAddresses {
+func newPodAddresses(pods *handover.Pods, asked func(netip.Addr) bool) *podAddresses {
 	m := &podAddresses{pods: map[netip.Addr][]string{}, asked: asked}
-	m.PerPod = handover.NewPerPod(addressesOf, m.countAddresses)
+	handover.NewPodList(pods, addressesOf, m.countAddresses)
 	return m
 }
 

@@ -69,13 +69,14 @@ func decideAt(w *world.World, now time.Time) map[string]egressip.Decision {
 
 // decideWith is a decision beside which stands what the test says.
 func decideWith(w *world.World, b egressip.Beside) map[string]egressip.Decision {
-	if b.Served, b.Shown = egressip.NewServed(), w.PlacementOf; b.Patience == nil {
+	pods := handover.NewPods()
+	if b.Served, b.Shown = egressip.NewServed(pods), w.PlacementOf; b.Patience == nil {
 		b.Patience = egressip.NewPatience()
 	}
 	if b.Exchanges == nil {
 		b.Exchanges = egressip.Exchanges{}
 	}
-	b.Served.Update(w)
+	pods.Update(w)
 	return egressip.Assign(w, b)
 }
 

@@ -20,6 +20,7 @@ const action = "Assign"
 // too late. The same world has the same answer, and one that says what was decided has no Events. It recomputes only
 // the decisions with a changed dependency; a property test compares it with one that remembers nothing.
 type Assigner struct {
+	pods      *handover.Pods
 	served    *handover.Served
 	patience  *patience.Patience
 	turns     *handover.Turns
@@ -31,8 +32,8 @@ type Assigner struct {
 }
 
 // NewAssigner has decided nothing yet.
-func NewAssigner() *Assigner {
-	return &Assigner{served: NewServed(), patience: NewPatience(), turns: handover.NewTurns(),
+func NewAssigner(pods *handover.Pods) *Assigner {
+	return &Assigner{pods: pods, served: NewServed(pods), patience: NewPatience(), turns: handover.NewTurns(),
 		exchanges: Exchanges{}, last: map[string]Decision{}, staleness: newStaleness()}
 }
 
@@ -44,12 +45,11 @@ func (d *Assigner) Anew() []string { return d.anew }
 
 // NoteChanged takes in what changes.
 func (d *Assigner) NoteChanged(e world.Entry) {
-	d.served.NoteChanged(e)
+	d.pods.NoteChanged(e)
 	d.markStale(e)
 	if d.run == nil {
 		return
 	}
-	d.run.pods.NoteChanged(e)
 	switch e.Kind {
 	case world.KindHeldAt:
 		_, waits := d.run.unplaced[e.Key]
@@ -63,13 +63,13 @@ func (d *Assigner) NoteChanged(e world.Entry) {
 // Decide says which nodes hold the addresses of EgressIPs, and how it stands with that. The oldest is written first.
 func (d *Assigner) Decide(v decide.View) (desired []decide.Desired, again time.Time) {
 	if d.run == nil {
-		d.run = newAssigner(v.World)
+		d.run = newAssigner(v.World, d.pods)
 		d.markAllStale(v.World)
 	}
 	if d.Pass(v.Now) {
 		d.markAllStale(v.World)
 	}
-	d.served.Update(v.World)
+	d.pods.Update(v.World)
 	d.Take(d.served.News)
 	is := func(name string) []world.Assignment { return v.PlacementOf(name).Items }
 	d.patience.Look(v.World, maps.Keys(d.Objects), is, v.ShownPlacementOf, v.Now)
@@ -100,7 +100,6 @@ func (d *Assigner) renewPlacements() {
 	for name := range d.Objects {
 		d.run.renewObject(name)
 	}
-	d.run.pods.Update(d.run.world)
 	if !survey && !d.placing && !d.run.pods.moved {
 		return
 	}

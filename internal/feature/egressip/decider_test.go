@@ -11,6 +11,7 @@ import (
 
 	"github.com/egret-net/egret/internal/compile/compiletest"
 	deciding "github.com/egret-net/egret/internal/decide"
+	"github.com/egret-net/egret/internal/decide/handover"
 	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -33,7 +34,8 @@ func newTerm(forgets bool) *term {
 }
 
 func termOf(w *world.World, forgets bool) *term {
-	x := &term{w, egressip.NewAssigner(), egressip.NewOverlapper(), egressip.NewSelector(), forgets}
+	pods := handover.NewPods()
+	x := &term{w, egressip.NewAssigner(pods), egressip.NewOverlapper(pods), egressip.NewSelector(), forgets}
 	for _, d := range x.deciders() {
 		w.FollowChanges(d.NoteChanged)
 	}

@@ -1,10 +1,14 @@
 package egressip
 
-import "github.com/egret-net/egret/internal/world"
+import (
+	"github.com/egret-net/egret/internal/decide/handover"
+	"github.com/egret-net/egret/internal/world"
+)
 
 // Assign is one decision about all EgressIPs, from nothing but what the caller says.
 func Assign(w *world.World, b Beside) map[string]Decision {
-	a := newAssigner(w)
+	pods := handover.NewPods()
+	a := newAssigner(w, pods)
 	a.Beside = b
 	for _, name := range w.EgressIPs() {
 		a.renewObject(name)
@@ -13,7 +17,7 @@ func Assign(w *world.World, b Beside) map[string]Decision {
 		a.renewNode(name)
 	}
 	a.sortObjects()
-	a.pods.Update(w)
+	pods.Update(w)
 	a.placeAll(true)
 	out := map[string]Decision{}
 	for _, o := range a.objects {
@@ -26,7 +30,8 @@ func Assign(w *world.World, b Beside) map[string]Decision {
 // are, and which of them turned Ready or NotReady.
 func (d *Assigner) Forget() {
 	changed := d.nodes
-	d.run, d.served, d.staleness = nil, NewServed(), newStaleness()
+	d.run, d.pods, d.staleness = nil, handover.NewPods(), newStaleness()
+	d.served = NewServed(d.pods)
 	d.nodes = changed
 	d.patience.Forget()
 	for name := range d.last {
@@ -35,7 +40,10 @@ func (d *Assigner) Forget() {
 }
 
 // Forget has an Overlapper decide about everything anew.
-func (d *Overlapper) Forget() { *d = *NewOverlapper() }
+func (d *Overlapper) Forget() { *d = *NewOverlapper(handover.NewPods()) }
 
 // Forget makes it decide about everything.
 func (d *Selector) Forget() { d.all, d.nodes.known = true, nil }
+
+// Update counts the pods.
+func (d *Overlapper) Update(w *world.World) { d.pods.Update(w) }

@@ -14,7 +14,7 @@ import (
 // This is what EgressIPs tell of themselves to packages handover and patience, which they share with EgressServices.
 
 // NewServed has counted no pod yet that EgressIPs select.
-func NewServed() *handover.Served { return handover.NewServed(podServers) }
+func NewServed(pods *handover.Pods) *handover.Served { return handover.NewServed(pods, podServers) }
 
 // podServers are a pod's, in the families in which it has an address; and the EgressIPs that select it and have no
 // claim to its packets, though they ask for addresses of the family.

@@ -3,6 +3,7 @@ package egressip
 import (
 	"github.com/egret-net/egret/internal/compile"
 	"github.com/egret-net/egret/internal/decide"
+	"github.com/egret-net/egret/internal/decide/handover"
 	"github.com/egret-net/egret/internal/feature"
 	"github.com/egret-net/egret/internal/kube"
 )
@@ -13,8 +14,8 @@ func DescribeKind() feature.Kind {
 		Resources: []kube.Kind{kube.EgressIPs(), kube.EgressIPTraffics()},
 		Features: []compile.Feature{Allow{}, NodeAddresses{}, APIServer{}, Destinations{}, Hosts{}, Yields{}, Pods{},
 			Orphans{}, Networks{}},
-		NewDeciders: func() []decide.Decider {
-			return []decide.Decider{NewAssigner(), NewOverlapper(), NewSelector()}
+		NewDeciders: func(pods *handover.Pods) []decide.Decider {
+			return []decide.Decider{NewAssigner(pods), NewOverlapper(pods), NewSelector()}
 		},
 		Reads:   []feature.Read{{Resource: kube.EgressIPs()}, {Resource: kube.EgressIPTraffics()}},
 		Awaited: Waiting,

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	decider "github.com/egret-net/egret/internal/decide"
+	"github.com/egret-net/egret/internal/decide/handover"
 	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
@@ -45,7 +46,7 @@ func overlapped(w *world.World, o *egressip.Overlapper) map[string]string {
 
 // Two select the same pods: the younger one stands by, says so once, and serves them when the older one is gone.
 func TestOverlapped(t *testing.T) {
-	w, o := newWorld(), egressip.NewOverlapper()
+	w, o := newWorld(), egressip.NewOverlapper(handover.NewPods())
 	w.FollowChanges(o.NoteChanged)
 	three(w)
 	w.SetNamespace(&world.Namespace{Name: "ns"})
@@ -81,7 +82,7 @@ func TestOverlapped(t *testing.T) {
 
 // An older EgressIP without a node serves nobody: the younger one that has a node does, and the older one stands by.
 func TestOverlappedWithoutNode(t *testing.T) {
-	w, o := newWorld(), egressip.NewOverlapper()
+	w, o := newWorld(), egressip.NewOverlapper(handover.NewPods())
 	w.FollowChanges(o.NoteChanged)
 	three(w)
 	w.SetNamespace(&world.Namespace{Name: "ns"})
@@ -97,7 +98,7 @@ func TestOverlappedWithoutNode(t *testing.T) {
 
 // Families are decided each for itself: one of IPv4 and one of IPv6 share a pod and do not overlap.
 func TestFamiliesDoNotOverlap(t *testing.T) {
-	w, o := newWorld(), egressip.NewOverlapper()
+	w, o := newWorld(), egressip.NewOverlapper(handover.NewPods())
 	w.FollowChanges(o.NoteChanged)
 	three(w)
 	w.SetNamespace(&world.Namespace{Name: "ns"})
@@ -110,8 +111,8 @@ func TestFamiliesDoNotOverlap(t *testing.T) {
 	}
 	w.SetEgressIP(object("both", 3, "172.18.0.35", "fd00:18::35"))
 	settle(w)
-	if have := slices.Sorted(maps.Keys(overlapped(w, egressip.NewOverlapper()))); !slices.Equal(have, []string{"four",
-		"six"}) {
+	have := slices.Sorted(maps.Keys(overlapped(w, egressip.NewOverlapper(handover.NewPods()))))
+	if !slices.Equal(have, []string{"four", "six"}) {
 		t.Errorf("have %v", have)
 	}
 }
@@ -168,7 +169,7 @@ func change(t *rapid.T, w *world.World) {
 // found by a label; it is those that match it.
 func TestOverlapsAreWhatClaimsSay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w, o := newWorld(), egressip.NewOverlapper()
+		w, o := newWorld(), egressip.NewOverlapper(handover.NewPods())
 		w.FollowChanges(o.NoteChanged)
 		o.Update(w)
 		for range rapid.IntRange(1, 30).Draw(t, "changes") {
@@ -177,7 +178,7 @@ func TestOverlapsAreWhatClaimsSay(t *testing.T) {
 				o.Update(w)
 			}
 		}
-		have, anew := overlapped(w, o), overlapped(w, egressip.NewOverlapper())
+		have, anew := overlapped(w, o), overlapped(w, egressip.NewOverlapper(handover.NewPods()))
 		if !reflect.DeepEqual(have, anew) {
 			t.Fatalf("memo %v\nanew %v", have, anew)
 		}
@@ -248,12 +249,12 @@ func BenchmarkOverlaps(b *testing.B) {
 		w := crowd(namespaces)
 		b.Run(fmt.Sprintf("namespaces=%d/all", namespaces), func(b *testing.B) {
 			for b.Loop() {
-				o := egressip.NewOverlapper()
+				o := egressip.NewOverlapper(handover.NewPods())
 				o.Update(w)
 			}
 		})
 		b.Run(fmt.Sprintf("namespaces=%d/pod", namespaces), func(b *testing.B) {
-			o := egressip.NewOverlapper()
+			o := egressip.NewOverlapper(handover.NewPods())
 			w.FollowChanges(o.NoteChanged)
 			o.Update(w)
 			for b.Loop() {
@@ -267,7 +268,7 @@ func BenchmarkOverlaps(b *testing.B) {
 // TestOverlappedByOneThatDrops: an older one that has no node, and what its pods send dropped, is not said to serve
 // them, nor that the younger one's packets leave or are dropped by its own choice.
 func TestOverlappedByOneThatDrops(t *testing.T) {
-	w, d := newWorld(), egressip.NewOverlapper()
+	w, d := newWorld(), egressip.NewOverlapper(handover.NewPods())
 	w.FollowChanges(d.NoteChanged)
 	w.SetNamespace(&world.Namespace{Name: "ns"})
 	p := aPod("ns", "a", nil)

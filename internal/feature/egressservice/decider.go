@@ -29,6 +29,7 @@ const uncounted = time.Second
 type Decider struct {
 	decide.Stale
 	begun    bool // false: nothing was decided yet
+	pods     *handover.Pods
 	served   *handover.Served
 	overlaps *handover.Overlaps
 	backing  *backing
@@ -50,18 +51,16 @@ type decision struct {
 }
 
 // NewDecider has decided nothing yet.
-func NewDecider() *Decider {
-	return &Decider{Stale: decide.NewStale(), served: handover.NewServed(podServers),
-		overlaps: handover.NewOverlaps(podStandbys), backing: newBacking(), patience: patience.New(hasIngress),
-		labels: newLabels(), sharing: newSharing(),
+func NewDecider(pods *handover.Pods) *Decider {
+	return &Decider{Stale: decide.NewStale(), pods: pods, served: handover.NewServed(pods, podServers),
+		overlaps: handover.NewOverlaps(pods, podStandbys), backing: newBacking(pods),
+		patience: patience.New(hasIngress), labels: newLabels(), sharing: newSharing(),
 		loads: map[string]int{}, last: map[string]decision{}, told: decide.Told{}}
 }
 
 // NoteChanged takes in what changes.
 func (d *Decider) NoteChanged(e world.Entry) {
-	d.served.NoteChanged(e)
-	d.overlaps.NoteChanged(e)
-	d.backing.NoteChanged(e)
+	d.pods.NoteChanged(e)
 	if !d.begun {
 		return // the first decision is about everything; a controller that does not lead makes no decisions
 	}
@@ -104,9 +103,7 @@ func (d *Decider) Seen(v decide.View, object world.Entry) time.Time {
 
 // Decide says which node is the host of each EgressService, and how it stands with that.
 func (d *Decider) Decide(v decide.View) (desired []decide.Desired, again time.Time) {
-	d.served.Update(v.World)
-	d.overlaps.Update(v.World)
-	d.backing.Update(v.World)
+	d.pods.Update(v.World)
 	if d.Pass(v.Now) || !d.begun {
 		d.begun = true
 		d.markAllStale(v.World)

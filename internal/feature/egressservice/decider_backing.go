@@ -11,15 +11,14 @@ import (
 
 // backing counts the pods with an address behind EgressServices' Services, whoever decides about their packets.
 type backing struct {
-	handover.PerPod[string]
 	// News are the EgressServices that any pod is behind now and none was before, or the other way round, by key.
 	News map[string]struct{}
 	pods map[string]int
 }
 
-func newBacking() *backing {
+func newBacking(pods *handover.Pods) *backing {
 	b := &backing{News: map[string]struct{}{}, pods: map[string]int{}}
-	b.PerPod = handover.NewPerPod(servicesOf, b.countPods)
+	handover.NewPodList(pods, servicesOf, b.countPods)
 	return b
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/egret-net/egret/internal/compile/compiletest"
+	"github.com/egret-net/egret/internal/decide/handover"
 	"github.com/egret-net/egret/internal/feature/egressservice"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -94,7 +95,7 @@ func TestOtherLeaderGivesNothingAnew(t *testing.T) {
 			t.Errorf("older %t: given %v", older, given)
 		}
 		c.w.Undecide()
-		c.decider, c.now = egressservice.NewDecider(), c.now.Add(-time.Hour)
+		c.decider, c.now = egressservice.NewDecider(handover.NewPods()), c.now.Add(-time.Hour)
 		c.decides()
 		c.readyBy("n1", true)
 		if now := c.w.EgressService("ns0/s0").Given; fmt.Sprint(now) != fmt.Sprint(given) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/egret-net/egret/internal/compile/compiletest"
 	"github.com/egret-net/egret/internal/decide"
+	"github.com/egret-net/egret/internal/decide/handover"
 	"github.com/egret-net/egret/internal/feature/egressservice"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -29,7 +30,7 @@ func newTerm(forgets bool) *term {
 	for i := 1; i <= 3; i++ {
 		w.SetNode(named(compiletest.Node(i)))
 	}
-	x := &term{w, egressservice.NewDecider(), forgets}
+	x := &term{w, egressservice.NewDecider(handover.NewPods()), forgets}
 	w.FollowChanges(func(e world.Entry) { x.decider.NoteChanged(e) })
 	return x
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/egret-net/egret/internal/compile/compiletest"
 	"github.com/egret-net/egret/internal/decide"
+	"github.com/egret-net/egret/internal/decide/handover"
 	"github.com/egret-net/egret/internal/feature/egressservice"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -581,7 +582,7 @@ func TestLabelsLeftOver(t *testing.T) {
 	c.node(2, func(n *world.Node) {
 		n.Labels = map[string]string{egressservice.LabelPrefix + "gone-gone": "", "color": "green"}
 	})
-	c.decider = egressservice.NewDecider()
+	c.decider = egressservice.NewDecider(handover.NewPods())
 	c.decides()
 	for _, name := range []string{"n1", "n2"} {
 		for key := range c.w.Said(name).Labels {

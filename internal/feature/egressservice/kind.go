@@ -3,6 +3,7 @@ package egressservice
 import (
 	"github.com/egret-net/egret/internal/compile"
 	"github.com/egret-net/egret/internal/decide"
+	"github.com/egret-net/egret/internal/decide/handover"
 	"github.com/egret-net/egret/internal/feature"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/world"
@@ -13,7 +14,7 @@ func DescribeKind() feature.Kind {
 	return feature.Kind{
 		Resources:   []kube.Kind{kube.EgressServices()},
 		Features:    []compile.Feature{Hosts{}, Pods{}},
-		NewDeciders: func() []decide.Decider { return []decide.Decider{NewDecider()} },
+		NewDeciders: func(pods *handover.Pods) []decide.Decider { return []decide.Decider{NewDecider(pods)} },
 		Reads: []feature.Read{
 			{Resource: kube.EgressServices(), InNamespace: true},
 			{Resource: kube.Services(), InNamespace: true, If: func(w *world.World, namespace string) bool {

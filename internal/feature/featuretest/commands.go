@@ -11,6 +11,7 @@ import (
 	v1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/internal/compile"
 	"github.com/egret-net/egret/internal/decide"
+	"github.com/egret-net/egret/internal/decide/handover"
 	"github.com/egret-net/egret/internal/destinations"
 	"github.com/egret-net/egret/internal/feature/all"
 	"github.com/egret-net/egret/internal/feature/egressip"
@@ -128,7 +129,7 @@ func (c *cluster) runController(args []string) (string, error) {
 		c.now = c.now.Add(d)
 	}
 	conditions := map[string][]world.Condition{}
-	for _, d := range []decide.Decider{egressip.NewAssigner(), egressip.NewOverlapper(), egressip.NewSelector()} {
+	for _, d := range egressip.DescribeKind().NewDeciders(handover.NewPods()) {
 		desired, _ := d.Decide(decide.View{World: w, Now: c.now})
 		for _, x := range desired {
 			e := *w.EgressIP(x.Key)

@@ -3,6 +3,7 @@ package zone
 import (
 	"github.com/egret-net/egret/internal/compile"
 	"github.com/egret-net/egret/internal/decide"
+	"github.com/egret-net/egret/internal/decide/handover"
 	"github.com/egret-net/egret/internal/feature"
 	"github.com/egret-net/egret/internal/kube"
 )
@@ -12,6 +13,6 @@ func DescribeKind() feature.Kind {
 	return feature.Kind{
 		Resources:   []kube.Kind{kube.Nodes()},
 		Features:    []compile.Feature{Own{}, Remote{}},
-		NewDeciders: func() []decide.Decider { return []decide.Decider{NewAllocator()} },
+		NewDeciders: func(*handover.Pods) []decide.Decider { return []decide.Decider{NewAllocator()} },
 	}
 }
