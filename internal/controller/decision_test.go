@@ -231,6 +231,7 @@ func newcomer(ctx context.Context, others int) (live func()) {
 	x := &big{New(c.World.Config, all.ServedKinds(), nowhere{}, nowhere{}, NewMetrics(), slog.New(slog.DiscardHandler)),
 		time.Unix(100_000, 0)}
 	x.world = c.World
+	x.world.FollowChanges(x.noteChanged)
 	x.beginTerm(ctx)
 	for range 3 {
 		x.round(func(*world.World) {})

@@ -51,24 +51,20 @@ func (w *View) Forbids(p *Pod, f Family) *EgressIP {
 	return nil
 }
 
-func (w *View) activityOf(key string) [2]activity {
-	w.noteRead(KindEgressServiceActive, key)
-	return w.activities[key]
-}
+func (w *View) activityOf(key string) [2]activity { return w.activity.valueOf(w, key) }
 
-// updateActivity follows a change of an EgressService or its Service. One that is not served does nothing.
-func (w *World) updateActivity(key string) {
-	var now [2]activity
-	if w.servesEgressService(key) {
-		now = activityByFamily(w.egressServices[key], w.services[key])
+// derivesActivity is by EgressService. One that is not served does nothing.
+func derivesActivity() Derived[string, [2]activity] {
+	return Derived[string, [2]activity]{
+		of: func(v *View, key string) (by [2]activity) {
+			if v.EgressServiceServed(key) {
+				by = activityByFamily(v.EgressService(key), v.ServiceSpec(key))
+			}
+			return by
+		},
+		exists: func(w *tables, key string) bool { return w.egressServices[key] != nil },
+		entry:  func(key string) Entry { return Entry{KindEgressServiceActive, key} },
 	}
-	if now == w.activities[key] {
-		return
-	}
-	if w.activities[key] = now; now == ([2]activity{}) {
-		delete(w.activities, key)
-	}
-	w.noteChanged(KindEgressServiceActive, key)
 }
 
 func activityByFamily(e *EgressService, s *Service) (by [2]activity) {

@@ -16,6 +16,7 @@ func (w *World) As(node string) *World {
 	t.kinds, t.sources = maps.Clone(t.kinds), map[Entry]*source{}
 	as := &World{View{Self: node, Config: w.Config, tables: &t}}
 	keepAttachments(as)
+	as.keepDerivedTables()
 	if n := w.nodes[node]; n != nil && n.UplinkMAC != (HardwareAddr{}) { // else its agent has yet to publish its host
 		t.host = n.hostFacts(w.hostMTU())
 	}

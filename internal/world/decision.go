@@ -58,13 +58,17 @@ type over[T any] struct {
 }
 
 // Decide puts a decision about an object over what the API shows of it, and over earlier decisions about it.
-func (w *World) Decide(k Kind, key string, d Decision) { w.kinds[k].putDecision(key, d) }
+func (w *World) Decide(k Kind, key string, d Decision) {
+	w.kinds[k].putDecision(key, d)
+	w.renewDerived()
+}
 
 // Undecide takes all decisions away: every object is as the API shows it.
 func (w *World) Undecide() {
 	for _, t := range w.kinds {
 		t.dropDecisions()
 	}
+	w.renewDerived()
 }
 
 // ShownAnew yields the objects with a decision of which the API has shown a new version since the last call. A version

@@ -99,7 +99,6 @@ func (w *World) egressServiceChanged(old, now *EgressService) {
 		w.reorderByAge(key, now)
 	}
 	w.noteHosts(now)
-	w.updateActivity(key)
 }
 
 // reorderByAge gives an EgressService its place by age among those of its namespace, and another one the place that it
@@ -124,7 +123,6 @@ func (w *World) reorderByAge(key string, now *EgressService) {
 		if _, was := in.of[other]; other != key && other != "" && was != in.isServed(other) {
 			w.updateServed(in, other)
 			w.noteChanged(KindEgressService, other)
-			w.updateActivity(other)
 		}
 	}
 	if len(in.all) == 0 {

@@ -50,8 +50,10 @@ const (
 	KindReach        // whether one node counts as reachable
 	// the nodes that lead their pods to holders of one EgressIP; "": who has no room left to say so
 	KindSteering
-	KindHolders // the nodes that hold addresses of one EgressIP
-	KindHeldAt  // the nodes that say that they hold one address, for whatever object
+	KindHolders    // the nodes that hold addresses of one EgressIP
+	KindHeldAt     // the nodes that say that they hold one address, for whatever object
+	KindHeldBy     // what one node says that it holds, for the controller
+	KindOverclaims // whether one node says that it holds too much
 	// reported hindrances to holding addresses of one EgressIP, and other machines that have these
 	KindProblems
 	KindNodeProblem // one node's reported hindrance to all of them

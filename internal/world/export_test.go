@@ -1,15 +1,6 @@
 package world
 
-// Unnamed is how many addresses a node says that it holds and no status names it for: as the world has counted them as
-// it went, and as they are counted now.
-func (w *World) Unnamed(node string) (kept, counted int) {
-	silent := w.View
-	silent.reader = nil
-	for object, ips := range w.holdings[node].holdsOrNone() {
-		counted += unnamedBy(silent.PlacementOf(object), node, ips)
-	}
-	return w.unnamed[node], counted
-}
+import "fmt"
 
 // Indexed is how many labels the pods of a namespace are indexed by.
 func (w *World) Indexed(ns string) int { return len(w.podsIn[ns].labelled) }
@@ -25,3 +16,17 @@ func (w *World) ChangesOf(change func()) (out []Entry) {
 
 // HasRead returns whether anything was read.
 func (r *Reader) HasRead() bool { return len(r.reads) > 0 }
+
+// WrongValues says which values of Deriveds are not what they would be from nothing, or not computed again yet.
+func (w *World) WrongValues() string {
+	return wrongValue(w, w.activity) + wrongValue(w, w.overlap) + wrongValue(w, w.overclaim)
+}
+
+func wrongValue[K, V comparable](w *World, d *Derived[K, V]) string {
+	for k, one := range d.values {
+		if want := d.of(&w.View, k); len(d.stale) > 0 || one.value != want {
+			return fmt.Sprintf("%v is %v, want %v; stale: %v", k, one.value, want, d.stale)
+		}
+	}
+	return ""
+}

@@ -47,9 +47,27 @@ func (w *View) HeldAt(ip netip.Addr) []HeldFor {
 // MostStanding is how many addresses that no status names it for one node can keep from others by its own word.
 const MostStanding = 64
 
-// Overclaims says whether a node says that it holds more than MostStanding addresses that no status names it for. A
-// reader of HeldAt for any of them need not record it: HeldAt changes when this answer does.
-func (w *World) Overclaims(node string) bool { return w.unnamed[node] > MostStanding }
+// Overclaims says whether a node says that it holds more than MostStanding addresses that no status names it for. Only
+// the controller knows of any.
+func (w *View) Overclaims(node string) bool { return w.overclaim.valueOf(w, node) }
+
+// derivesOverclaim is by node.
+func derivesOverclaim() Derived[string, bool] {
+	return Derived[string, bool]{
+		of: func(v *View, node string) bool {
+			v.noteRead(KindHeldBy, node)
+			n := 0
+			for object, ips := range v.holdings[node].holdsOrNone() {
+				if n += unnamedBy(v.PlacementOf(object), node, ips); v.Self != "" || n > MostStanding {
+					break
+				}
+			}
+			return v.Self == "" && n > MostStanding
+		},
+		exists: func(w *tables, node string) bool { return w.holdings[node] != nil },
+		entry:  func(node string) Entry { return Entry{KindOverclaims, node} },
+	}
+}
 
 // unnamedBy counts the addresses that a node says it holds for an object, and that a placement does not name it for.
 func unnamedBy(p *Placement, node string, ips []netip.Addr) (n int) {
@@ -61,46 +79,12 @@ func unnamedBy(p *Placement, node string, ips []netip.Addr) (n int) {
 	return n
 }
 
-// recountUnnamed notes how many addresses a node says that it holds unnamed.
-func (w *World) recountUnnamed(node string, n int) {
-	before := w.Overclaims(node)
-	if w.unnamed[node] = n; n == 0 {
-		delete(w.unnamed, node)
-	}
-	if w.Overclaims(node) == before {
-		return
-	}
-	for _, ips := range w.holdings[node].holdsOrNone() {
-		for _, ip := range ips {
-			w.noteHeldAt(ip)
-		}
-	}
-}
-
-// updateNamedHolders follows which of the addresses that nodes say they hold for an object its status names them for.
-func (w *World) updateNamedHolders(object string, old, new *Placement) {
-	nodes := map[string]struct{}{}
-	for _, p := range [...]*Placement{old, new} {
-		for _, i := range p.Items {
-			nodes[i.Node] = struct{}{}
-		}
-		for _, l := range p.Leaving {
-			nodes[l.Node] = struct{}{}
-		}
-	}
-	for node := range nodes {
-		ips := w.holdings[node].holdsOrNone()[object]
-		if more := unnamedBy(new, node, ips) - unnamedBy(old, node, ips); more != 0 {
-			w.recountUnnamed(node, w.unnamed[node]+more)
-		}
-	}
-}
-
 // heldMoved follows what a node says that it holds, address by address. Agents do not read it.
 func (w *World) heldMoved(node string, old, new *Holding) {
 	if w.Self != "" {
 		return
 	}
+	moved := false
 	for object := range unionKeys(old.holdsOrNone(), new.holdsOrNone()) {
 		before, now := setOf(old.holdsOrNone()[object]), setOf(new.holdsOrNone()[object])
 		for ip := range unionKeys(before, now) {
@@ -108,6 +92,7 @@ func (w *World) heldMoved(node string, old, new *Holding) {
 			_, is := now[ip]
 			i := Assignment{Node: node, IP: ip}
 			w.noteHeld(object, i, is)
+			moved = moved || was != is
 			if was && !is {
 				w.letGo(object, i, old.Held(object, ip), new == nil)
 			}
@@ -117,12 +102,9 @@ func (w *World) heldMoved(node string, old, new *Holding) {
 			}
 		}
 	}
-	n, silent := 0, w.View
-	silent.reader = nil
-	for object, ips := range new.holdsOrNone() {
-		n += unnamedBy(silent.PlacementOf(object), node, ips)
+	if moved {
+		w.noteChanged(KindHeldBy, node)
 	}
-	w.recountUnnamed(node, n)
 }
 
 func (w *World) noteHeld(object string, i Assignment, is bool) {

@@ -249,6 +249,7 @@ func (w *World) noteReport(node string, old, new *Holding) {
 	w.noteHosting(node, old, new)
 	w.noteFaults(node, old, new)
 	w.heldMoved(node, old, new)
+	w.renewDerived()
 }
 
 // noteSteering are the EgressIPs whose pods a node leads elsewhere than before. Agents do not read it: it must not

@@ -24,6 +24,13 @@ func (w *World) keepKinds() {
 		NotesAll: true, Changed: w.nodeChanged, Decides: decidesNode()})
 }
 
+// keepDerivedTables lists what a world computes from these when somebody reads it.
+func (w *World) keepDerivedTables() {
+	w.derived = nil
+	w.activity, w.overlap, w.overclaim = keepDerived(w, derivesActivity()), keepDerived(w, derivesOverlap()),
+		keepDerived(w, derivesOverclaim())
+}
+
 func keepAttachments(w *World) {
 	w.attachments = Keep(w, Spec[Attachment]{One: KindAttachment, All: KindAttachments, Object: ref.Pod,
 		Key: (*Attachment).Key, Changed: w.attachmentChanged})

@@ -73,7 +73,7 @@ func (r *Reader) Read(w *World, compute func(*View)) {
 // ForgetReads forgets what was read.
 func (r *Reader) ForgetReads() {
 	for _, s := range r.reads {
-		if s.dropReader(r) && r.in.sources[s.entry] == s {
+		if s.dropReader(r) && r.in.sources[s.entry] == s { // no value of a Derived
 			delete(r.in.sources, s.entry)
 		}
 	}
@@ -87,13 +87,22 @@ func (r *Reader) noteRead(e Entry) {
 		s = &source{entry: e}
 		r.in.sources[e] = s
 	}
+	r.noteSource(s)
+}
+
+func (r *Reader) noteSource(s *source) {
 	if s.addReader(r) {
 		r.reads = append(r.reads, s)
 	}
 }
 
 // ForgetReaders forgets all Readers, whose owners are gone.
-func (w *World) ForgetReaders() { clear(w.sources) }
+func (w *World) ForgetReaders() {
+	clear(w.sources)
+	for _, d := range w.derived {
+		d.forgetValues()
+	}
+}
 
 // Readers has a Reader for each of several units.
 type Readers[U comparable] struct {

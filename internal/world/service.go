@@ -115,7 +115,6 @@ func (w *World) DelService(key string) { Del[Service](w, KindService, key) }
 func (w *World) serviceChanged(old, now *Service) {
 	key := cmp.Or(now, old).Key()
 	w.updateFrontendClaims(old, now)
-	w.updateActivity(key)
 	w.relocateIn(w.servicesAt, KindServiceAddress, key, old.allAddresses(), now.allAddresses())
 	w.relocateIn(w.balancersAt, KindBalancerAddress, key, old.balancerAddresses(), now.balancerAddresses())
 	if !sameEndpoints(old, now) {

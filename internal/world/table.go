@@ -73,10 +73,16 @@ func Each[T any](w *View, k Kind) iter.Seq[*T] {
 }
 
 // Set adds or replaces an object of a kind, as the API shows it.
-func Set[T any](w *World, k Kind, o *T) { tableOf[T](w.tables, k).setShown(o) }
+func Set[T any](w *World, k Kind, o *T) {
+	tableOf[T](w.tables, k).setShown(o)
+	w.renewDerived()
+}
 
 // Del removes an object of a kind.
-func Del[T any](w *World, k Kind, key string) { tableOf[T](w.tables, k).deleteRow(key) }
+func Del[T any](w *World, k Kind, key string) {
+	tableOf[T](w.tables, k).deleteRow(key)
+	w.renewDerived()
+}
 
 func (t *table[T]) objectKind() string { return t.Object }
 

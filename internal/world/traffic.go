@@ -127,23 +127,16 @@ func (e *EgressIP) selectsTraffic(t *Traffic) bool {
 	return t != nil && e.Traffic != nil && e.Traffic.Matches(labels.Set(t.Labels))
 }
 
-// trafficChanged forgets the destinations of EgressIPs that select an EgressIPTraffic or did, and says whose claims to
-// packets are others now.
+// trafficChanged forgets the destinations of EgressIPs that select an EgressIPTraffic or did.
 func (w *World) trafficChanged(old, now *Traffic) {
 	alike := old != nil && now != nil && old.sameDestinations(now)
-	concerned := map[string]*EgressIP{}
 	for name, e := range w.egressIPs {
 		before, after := e.selectsTraffic(old), e.selectsTraffic(now)
 		if before != after || after && !alike {
-			concerned[name] = e
+			delete(w.destinations, name)
+			w.noteChanged(KindDestinations, name)
 		}
 	}
-
-	for name := range concerned {
-		delete(w.destinations, name)
-		w.noteChanged(KindDestinations, name)
-	}
-	w.overlapAnew(concerned)
 }
 
 // reselectTraffic forgets the destinations of an EgressIP whose selector of traffic has changed.
@@ -153,7 +146,6 @@ func (w *World) reselectTraffic(old, now *EgressIP) {
 	}
 	name := cmp.Or(now, old).Name
 	delete(w.destinations, name)
-	w.forgetOverlaps(name)
 	w.noteChanged(KindDestinations, name)
 }
 

@@ -169,8 +169,8 @@ func TestUnreadTraffic(t *testing.T) {
 	}
 }
 
-// TestClaimsReadNoNetworks: what a pod's claims are read from is touched when an EgressIP begins or ends to overlap
-// another or to have networks at all, and not when networks come and go beside that.
+// TestClaimsReadNoNetworks: a reader of a pod's claims is told when an EgressIP begins or ends to overlap another or to
+// have networks at all, and not when networks come and go otherwise.
 func TestClaimsReadNoNetworks(t *testing.T) {
 	w := compiletest.Small("n1", world.SharedGateway)
 	w.SetNamespace(&world.Namespace{Name: "ns"})
@@ -179,7 +179,8 @@ func TestClaimsReadNoNetworks(t *testing.T) {
 	w.SetEgressIP(selective(1))
 	p := &world.Pod{Namespace: "ns", Name: "p"}
 	w.SetPod(p)
-	claims(w, p)
+	told := false
+	reader := world.NewReader(func() { told = true })
 	for _, x := range []struct {
 		networks string // of e1
 		touches  bool
@@ -192,9 +193,10 @@ func TestClaimsReadNoNetworks(t *testing.T) {
 		{"172.22.0.0/16", true, "; e1 172.22.0.0/16"},
 		{"", true, ""},
 	} {
-		touched := w.ChangesOf(func() { w.SetTraffic(compiletest.Traffic(1, "1", strings.Fields(x.networks)...)) })
-		if is := slices.Contains(touched, world.Entry{Kind: world.KindPod, Key: "ns/p"}); is != x.touches {
-			t.Errorf("%q: claims are touched: %v", x.networks, is)
+		reader.Reading(w).Claims(p, ref.DefaultNetwork, world.V4)
+		told = false
+		if w.SetTraffic(compiletest.Traffic(1, "1", strings.Fields(x.networks)...)); told != x.touches {
+			t.Errorf("%q: who has read the claims is told: %v", x.networks, told)
 		}
 		if have := claims(w, p); have != "e0 172.21.1.0/24"+x.further {
 			t.Errorf("%q: claims %q", x.networks, have)

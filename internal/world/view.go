@@ -12,10 +12,20 @@ type View struct {
 }
 
 func (w *View) noteRead(k Kind, key string) {
+	if w.isRecording() {
+		w.reader.noteRead(Entry{k, key})
+	}
+}
+
+func (w *View) noteSource(s *source) {
+	if w.isRecording() {
+		w.reader.noteSource(s)
+	}
+}
+
+func (w *View) isRecording() bool {
 	if w.over {
 		panic("a view was used after its Reader had read")
 	}
-	if w.reader != nil {
-		w.reader.noteRead(Entry{k, key})
-	}
+	return w.reader != nil
 }

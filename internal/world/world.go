@@ -38,10 +38,8 @@ type tables struct {
 	demands        map[string]*demands    // by namespace, of those that somebody asked about
 	traffic        map[string]*Traffic
 	destinations   map[string][2]destinations.Set      // by EgressIP with a selector of traffic that was asked about
-	overlaps       map[pair][2]bool                    // by family, of EgressIPs that somebody asked about
 	holdings       map[string]*Holding                 // by node
 	heldAt         map[netip.Addr]map[HeldFor]struct{} // addresses that nodes report as held, in the controller alone
-	unnamed        map[string]int                      // how many of these are unnamed, by node
 	unsaid         map[netip.Addr][]unsaid             // unreported holders, in the controller alone
 	ending         map[netip.Addr]struct{}             // those of unsaid for which any node is named no more
 	own            *Holding                            // this node's, by its own knowledge; nil until it has any
@@ -56,7 +54,6 @@ type tables struct {
 	egressServices map[string]*EgressService
 	egressHosts    map[string]struct{}       // nodes that statuses of EgressServices have named, HostAll among them
 	endpoints      map[string]*endpoints     // by namespace, of those that have EgressServices
-	activities     map[string][2]activity    // by EgressService, of those that are active in any family
 	claims         map[Frontend][]claimant   // by address and port: the Services that ask for it
 	fronting       map[string]*frontings     // by namespace: its Services' addresses, without cluster IPs
 	nodesAt        map[netip.Addr][]string   // the nodes that have an address
@@ -69,7 +66,12 @@ type tables struct {
 	unreachable    map[string]Unreachability // by node
 	notAnswering   map[string]bool           // nodes
 
-	kinds     map[Kind]kept // the tables of the kinds that keepKinds lists
+	kinds     map[Kind]kept                 // the tables of the kinds that keepKinds lists
+	activity  *Derived[string, [2]activity] // by EgressService and family
+	overlap   *Derived[pair, [2]bool]       // by EgressIPs and family
+	overclaim *Derived[string, bool]        // by node
+	derived   []derivedTable                // all of them
+
 	followers []func(Entry)
 	sources   map[Entry]*source // that Readers have read
 }
@@ -78,6 +80,7 @@ type tables struct {
 func New(self string, c *Config) *World {
 	w := &World{View{Self: self, Config: c, tables: newTables()}}
 	w.keepKinds()
+	w.keepDerivedTables()
 	Set(w, KindNetwork, c.DefaultNetwork())
 	return w
 }
@@ -97,10 +100,8 @@ func newTables() *tables {
 		selecting:    map[string][]*EgressIP{},
 		demands:      map[string]*demands{},
 		destinations: map[string][2]destinations.Set{},
-		overlaps:     map[pair][2]bool{},
 		holdings:     map[string]*Holding{},
 		heldAt:       map[netip.Addr]map[HeldFor]struct{}{},
-		unnamed:      map[string]int{},
 		unsaid:       map[netip.Addr][]unsaid{},
 		ending:       map[netip.Addr]struct{}{},
 		unreachable:  map[string]Unreachability{},
@@ -120,7 +121,6 @@ func newTables() *tables {
 		nodesIn:      map[netip.Prefix]members{},
 		egressHosts:  map[string]struct{}{},
 		endpoints:    map[string]*endpoints{},
-		activities:   map[string][2]activity{},
 		kinds:        map[Kind]kept{},
 		sources:      map[Entry]*source{},
 	}

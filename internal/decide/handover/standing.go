@@ -13,11 +13,10 @@ import (
 // not reported yet. Its rows stay until its agent has released the address, and its own pods leave with it. A node that
 // is gone, rebooted or out no longer holds anything. A node's credentials can be misused to report any address. A node
 // that reports too many is not believed (world.MostStanding), and an address that is already assigned in its object's
-// status is never reassigned because of such a report. The view records its reads, but not how much the node reports. A
-// recreated object of the same key is another one.
+// status is never reassigned because of such a report. A recreated object of the same key is another one.
 func Standing(all *world.World, w *world.View, object Claimant, ip netip.Addr) (h world.HeldFor, is bool) {
 	for _, h := range w.HeldAt(ip) {
-		if ofAnother(all, w, h, object, ip) && !isOut(w, h.Node) && (h.Unsaid || !all.Overclaims(h.Node)) {
+		if ofAnother(all, w, h, object, ip) && !isOut(w, h.Node) && (h.Unsaid || !w.Overclaims(h.Node)) {
 			return h, true
 		}
 	}

@@ -54,6 +54,8 @@ func (d *Assigner) NoteChanged(e world.Entry) {
 	case world.KindHeldAt:
 		_, waits := d.run.unplaced[e.Key]
 		d.placing = d.placing || waits
+	case world.KindOverclaims:
+		d.placing = d.placing || len(d.run.unplaced) > 0
 	case world.KindServiceAddress:
 		ip, err := netip.ParseAddr(e.Key)
 		d.placing = d.placing || err == nil && d.run.owner[ip] != nil
