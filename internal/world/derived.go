@@ -18,16 +18,10 @@ type derivedValue[V any] struct {
 	value V
 }
 
-// derivedTable is a Derived of any types.
-type derivedTable interface {
-	renewValues(w *World) (any bool)
-	forgetValues()
-}
-
 // keepDerived has a world keep a Derived.
 func keepDerived[K, V comparable](w *World, d Derived[K, V]) *Derived[K, V] {
 	d.values, d.stale = map[K]*derivedValue[V]{}, map[K]struct{}{}
-	w.derived = append(w.derived, &d)
+	w.derived = append(w.derived, d.renewValues)
 	return &d
 }
 
@@ -71,6 +65,7 @@ func (d *Derived[K, V]) renewValue(v *View, k K) {
 	}
 }
 
+// renewValues computes all that is stale.
 func (d *Derived[K, V]) renewValues(w *World) (any bool) {
 	for k := range d.stale {
 		d.renewValue(&w.View, k)
@@ -79,17 +74,12 @@ func (d *Derived[K, V]) renewValues(w *World) (any bool) {
 	return any
 }
 
-func (d *Derived[K, V]) forgetValues() {
-	clear(d.values)
-	clear(d.stale)
-}
-
 // renewDerived computes again what follows from a change of the world, when that is complete.
 func (w *World) renewDerived() {
 	for again := true; again; {
 		again = false
-		for _, d := range w.derived {
-			again = d.renewValues(w) || again
+		for _, renew := range w.derived {
+			again = renew(w) || again
 		}
 	}
 }

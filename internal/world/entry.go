@@ -37,7 +37,6 @@ const (
 	KindSubnets // the pod subnets of one node
 	KindNetworks
 	KindNetwork
-	KindPrimaryNetwork // the primary network of one namespace's pods
 	KindNamespace
 	KindPods
 	KindPod // one pod, and which EgressIPs have claims to its packets

@@ -19,7 +19,8 @@ func (r *Reader) HasRead() bool { return len(r.reads) > 0 }
 
 // WrongValues says which values of Deriveds are not what they would be from nothing, or not computed again yet.
 func (w *World) WrongValues() string {
-	return wrongValue(w, w.activity) + wrongValue(w, w.overlap) + wrongValue(w, w.overclaim)
+	return wrongValue(w, w.activity) + wrongValue(w, w.overlap) + wrongValue(w, w.overclaim) +
+		wrongValue(w, w.primary)
 }
 
 func wrongValue[K, V comparable](w *World, d *Derived[K, V]) string {

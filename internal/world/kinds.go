@@ -27,8 +27,8 @@ func (w *World) keepKinds() {
 // keepDerivedTables lists what a world computes from these when somebody reads it.
 func (w *World) keepDerivedTables() {
 	w.derived = nil
-	w.activity, w.overlap, w.overclaim = keepDerived(w, derivesActivity()), keepDerived(w, derivesOverlap()),
-		keepDerived(w, derivesOverclaim())
+	w.activity, w.overlap = keepDerived(w, derivesActivity()), keepDerived(w, derivesOverlap())
+	w.overclaim, w.primary = keepDerived(w, derivesOverclaim()), keepDerived(w, derivesPrimary())
 }
 
 func keepAttachments(w *World) {

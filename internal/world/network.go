@@ -165,38 +165,28 @@ func (w *World) DelNetwork(name string) {
 
 // PrimaryNetwork is the one by which pods of a namespace talk to the outside, and which EgressIPs are about; of several
 // that select the namespace the one with the lowest number. A pod may have interfaces into others beside it.
-func (w *View) PrimaryNetwork(namespace string) string {
-	w.noteRead(KindPrimaryNetwork, namespace)
-	if name, other := w.primary[namespace]; other {
-		return name
-	}
-	return ref.DefaultNetwork
-}
+func (w *View) PrimaryNetwork(namespace string) string { return w.primary.valueOf(w, namespace) }
 
-// choosePrimary follows a change of a namespace's labels, or of networks.
-func (w *World) choosePrimary(namespace string) {
-	best := w.networks[ref.DefaultNetwork]
-	if ns := w.namespaces[namespace]; ns != nil {
-		for name := range w.networks {
-			n := w.Network(name)
-			if n != nil && n.Namespaces != nil && n.Namespaces.Matches(labels.Set(ns.Labels)) &&
-				(best.ID == 0 || n.ID < best.ID) {
-				best = n
+// derivesPrimary is by namespace.
+func derivesPrimary() Derived[string, string] {
+	return Derived[string, string]{
+		of: func(v *View, namespace string) string {
+			best := v.Network(ref.DefaultNetwork)
+			ns := v.Namespace(namespace)
+			for _, name := range v.Networks() {
+				n := v.Network(name)
+				if ns != nil && n != nil && n.Namespaces != nil && n.Namespaces.Matches(labels.Set(ns.Labels)) &&
+					(best.ID == 0 || n.ID < best.ID) {
+					best = n
+				}
 			}
-		}
+			return best.Name
+		},
+		exists: func(w *tables, namespace string) bool { return w.namespaces[namespace] != nil },
 	}
-	before := w.PrimaryNetwork(namespace)
-	if before == best.Name {
-		return
-	}
-	if w.primary[namespace] = best.Name; best.ID == 0 {
-		delete(w.primary, namespace)
-	}
-	w.noteChanged(KindPrimaryNetwork, namespace)
 }
 
-// networkChanged follows whose each number is, and with that what nodes are believed of their parts, and whose primary
-// network it is.
+// networkChanged follows whose each number is, and with that what nodes are believed of their parts.
 func (w *World) networkChanged(old, now *Network) {
 	if old != nil && (now == nil || now.ID != old.ID) {
 		w.numbered[old.ID] = withoutString(w.numbered[old.ID], old.Name)
@@ -209,9 +199,6 @@ func (w *World) networkChanged(old, now *Network) {
 		if n := w.said[name]; len(n.Further) > 0 {
 			w.putNode(w.withoutDisputed(n))
 		}
-	}
-	for namespace := range w.namespaces {
-		w.choosePrimary(namespace)
 	}
 }
 

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"iter"
 	"maps"
 	"slices"
@@ -67,16 +68,9 @@ func (w *World) SetNamespace(n *Namespace) { Set(w, KindNamespace, n) }
 func (w *World) DelNamespace(name string) { Del[Namespace](w, KindNamespace, name) }
 
 func (w *World) namespaceChanged(old, now *Namespace) {
-	switch {
-	case now == nil:
-		w.reselectNamespace(old.Name)
-		w.choosePrimary(old.Name)
-		return
-	case old != nil && old.sameNamespace(now):
-		return
+	if old == nil || now == nil || !old.sameNamespace(now) {
+		w.reselectNamespace(cmp.Or(now, old).Name)
 	}
-	w.reselectNamespace(now.Name)
-	w.choosePrimary(now.Name)
 }
 
 func (n *Namespace) sameNamespace(o *Namespace) bool {

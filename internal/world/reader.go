@@ -99,9 +99,7 @@ func (r *Reader) noteSource(s *source) {
 // ForgetReaders forgets all Readers, whose owners are gone.
 func (w *World) ForgetReaders() {
 	clear(w.sources)
-	for _, d := range w.derived {
-		d.forgetValues()
-	}
+	w.keepDerivedTables()
 }
 
 // Readers has a Reader for each of several units.

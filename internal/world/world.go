@@ -25,8 +25,7 @@ type tables struct {
 	assetsOf       map[asset][]string      // the nodes that claim it, in the order in which they did
 	placed         map[netip.Addr][]string // EgressIPs whose statuses give an address to a node
 	networks       map[string]*Network
-	primary        map[string]string // by namespace, where it is not the default network
-	numbered       map[int][]string  // the networks that ask for a number, in the order in which they did
+	numbered       map[int][]string // the networks that ask for a number, in the order in which they did
 	namespaces     map[string]*Namespace
 	pods           map[string]*Pod
 	podsIn         map[string]*podGroup    // by namespace
@@ -70,7 +69,8 @@ type tables struct {
 	activity  *Derived[string, [2]activity] // by EgressService and family
 	overlap   *Derived[pair, [2]bool]       // by EgressIPs and family
 	overclaim *Derived[string, bool]        // by node
-	derived   []derivedTable                // all of them
+	primary   *Derived[string, string]      // networks by namespace
+	derived   []func(*World) (any bool)     // compute what is stale of each
 
 	followers []func(Entry)
 	sources   map[Entry]*source // that Readers have read
@@ -92,7 +92,6 @@ func newTables() *tables {
 		assetsOf:     map[asset][]string{},
 		placed:       map[netip.Addr][]string{},
 		numbered:     map[int][]string{},
-		primary:      map[string]string{},
 		podsIn:       map[string]*podGroup{},
 		podsAt:       map[podAddress]*Pod{},
 		rivals:       map[podAddress][]*Pod{},
