@@ -12,19 +12,24 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// TestDerivedAreAsComputedFromNothing: whatever changes, each value that is kept is what it would be if nobody had
-// read it before.
+// TestDerivedAreAsComputedFromNothing: whatever changes, each value that is kept is what it would be if nobody had read
+// it before. A world as another node sees it keeps its own, and one that forgets its Readers keeps none.
 func TestDerivedAreAsComputedFromNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		self := rapid.SampledFrom([]string{"", "n1"}).Draw(t, "self")
 		w := compiletest.Small(self, world.SharedGateway)
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
-			for p := range w.EachPod() {
-				w.Claims(p, ref.DefaultNetwork, world.V4)
-				w.Standbys(p, world.V6)
+			for _, asked := range []*world.World{w.As("n2"), w} {
+				for p := range asked.EachPod() {
+					asked.Claims(p, ref.DefaultNetwork, world.V4)
+					asked.Standbys(p, world.V6)
+				}
+				for _, node := range asked.Nodes() {
+					asked.Overclaims(node)
+				}
 			}
-			for _, node := range w.Nodes() {
-				w.Overclaims(node)
+			if rapid.IntRange(0, 9).Draw(t, "forget") == 0 {
+				w.ForgetReaders()
 			}
 			compiletest.Change(t, w)
 			if wrong := w.WrongValues(); wrong != "" {
