@@ -553,6 +553,35 @@ func TestLeavingLeadsNowhereAhead(t *testing.T) {
 	}
 }
 
+// TestComesBackSoon: an address that comes back a moment after its successor announced it is led to by this node's own
+// pods once this node holds it, and not before: until then the one that leaves it translates. This node answers for it.
+func TestComesBackSoon(t *testing.T) {
+	x := newNode(t, heldIP)
+	holds(x.world, "n1")
+	x.edit(moves)
+	x.says(successor)
+	holds(x.world, "n2")
+	x.edit(func(w *world.World) {
+		w.SetHolding(&world.Holding{Node: "n1", BootID: "boot-n1"})
+		e := *w.EgressIP("e0")
+		e.Leaving = nil
+		w.SetEgressIP(&e)
+	})
+	x.after(holder.DrainFor / 2)
+	x.edit(func(w *world.World) {
+		e := *w.EgressIP("e0")
+		e.Items, e.Leaving = []world.Assignment{{Node: "n1", IP: heldIP}}, []world.Leaving{{Node: "n2", IP: heldIP}}
+		w.SetEgressIP(&e)
+	})
+	if have := holder.Ready(&x.world.View, "e0", heldIP); have != "n2" || !x.announces() || !x.translates() {
+		t.Errorf("leads to %q; announces %t, translates %t", have, x.announces(), x.translates())
+	}
+	holds(x.world, "n1")
+	if have := holder.Ready(&x.world.View, "e0", heldIP); have != "n1" {
+		t.Errorf("holds it, and leads to %q", have)
+	}
+}
+
 // TestNotSteered: a node that is assigned an address and does not steer its own pods to it says so, once it lasts,
 // with the reason, until that goes.
 func TestNotSteered(t *testing.T) {

@@ -48,11 +48,14 @@ func (m *Machine) leadsTo(c world.EgressAddress, y *yield) string {
 	return y.to
 }
 
-// endYields ends draining, and the yields to nodes that the status names whose reports should be here by now; not while
-// such a node that does not answer this one says that it holds the address: the link may carry its claims still.
+// endYields ends draining, and the yields to nodes that the status names, when their reports should be here by now or
+// the status assigns the address to this node again. They go on while such a node that does not answer this one says
+// that it holds the address: the link may carry its claims still.
 func (m *Machine) endYields() {
 	for c, y := range m.yields {
 		switch {
+		case !y.unasked && m.isAssignedHere(c): // again: it leads nowhere before it translates
+			m.takeBack(c)
 		case y.ends.IsZero() || m.now.Before(y.ends):
 		case y.unasked:
 			y.ends = time.Time{}

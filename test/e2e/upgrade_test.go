@@ -41,7 +41,6 @@ func TestUpgrade(t *testing.T) {
 		u := c.upgrading(t, former, &wrong, "upgrade-hosts", 164)
 		u.upgrade(u.from)
 		u.move(u.from, u.to)
-		time.Sleep(datapathForgets)
 		u.move(u.to, u.from)
 		u.upgrade(u.to)
 		u.upgrade(c.nodes[0])
@@ -58,11 +57,6 @@ func TestUpgrade(t *testing.T) {
 		u.ends()
 	})
 }
-
-// datapathForgets is for how long the datapath keeps a flow that no packet matches (OVS 3.5, max-idle). An address that
-// moves back sooner meets the flow that dropped its packets when it left (flow.Plane, fillEmptyTables): that loses
-// some datagrams of new connections, 1 to 17 in 3 of 8 runs, also between two agents of one version.
-const datapathForgets = 10 * time.Second
 
 // upgrading is a cluster in which all nodes run the former agent.
 type upgrading struct {
