@@ -1,7 +1,6 @@
 package node
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 	"net/netip"
@@ -9,13 +8,7 @@ import (
 	"time"
 
 	"github.com/egret-net/egret/internal/clearance"
-	"github.com/egret-net/egret/internal/destinations"
 	"github.com/egret-net/egret/internal/egress"
-	"github.com/egret-net/egret/internal/feature/egressip"
-	"github.com/egret-net/egret/internal/feature/egressservice"
-	"github.com/egret-net/egret/internal/plan"
-	"github.com/egret-net/egret/internal/plane/ovn"
-	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -25,7 +18,7 @@ var errNoManagementPort = errors.New("one of the two nodes has no management por
 type clearing struct {
 	machine clearance.Machine
 	facts   clearance.Facts
-	former  clearance.Former // the nodes that a previous process steered its pods to
+	former  formerLed // by a previous process
 
 	// ask asks the agent at an address whether it has followed what has been seen here.
 	ask func(from netip.Addr, to netip.AddrPort) error
@@ -53,23 +46,6 @@ func newClearing(loop *Loop, count func(error), log *slog.Logger) *clearing {
 
 // answerPort is where this agent answers.
 func (c *clearing) answerPort() uint16 { return uint16(c.answersAt.Load()) }
-
-// beginMachine has the machine work, now that the cluster is known. Where this node's EgressNode says that a former
-// process of this boot led an object's pods, they are led on, unless the object is another one since then, or is gone.
-func (c *clearing) beginMachine(w *world.World, bootID string) {
-	c.former.Nodes = [2]map[ref.Object][]string{{}, {}}
-	if h := w.Holding(w.Self); h != nil && h.BootID == bootID {
-		for key, led := range h.Steers {
-			for _, to := range led {
-				if object := ref.OfKey(key); to.Node != w.Self && to.Node != "" && w.LedBefore(key, to) {
-					nodes := c.former.Nodes[world.FamilyOf(to.IP)]
-					nodes[object] = append(nodes[object], to.Node)
-				}
-			}
-		}
-	}
-	c.machine.Begin(w, c.former)
-}
 
 // stepMachine is one step of the machine, in the loop.
 func (c *clearing) stepMachine(w *world.World, now time.Time) time.Time {
@@ -123,47 +99,4 @@ func addressesBetween(w *world.World, node string, failed int) (from netip.Addr,
 		}
 	}
 	return from, to, false
-}
-
-// readLed reads what a former process of this agent led its pods to.
-func (c *clearing) readLed(ctx context.Context, nb *ovn.Plane) {
-	elems, err := nb.Elements(ctx)
-	if err != nil {
-		c.log.Warn("could not read which pods a former agent led to holders: they wait until these answer", "error", err)
-	}
-	former := formerSteering(elems)
-	c.loop.Do(func(*world.World) {
-		c.former = former
-	})
-}
-
-// formerSteering is by which objects pods are led, and where to, as sets have it.
-func formerSteering(elems []plan.SetElem) clearance.Former {
-	pods, to := map[netip.Addr][]ref.Object{}, map[ref.Object]destinations.Set{}
-	for _, e := range elems {
-		if object, is := egressip.LedTo(e.Set); is {
-			to[object] = append(to[object], parseNetwork(e.Addr))
-			continue
-		}
-		object, is := egressip.Led(e.Set)
-		if !is {
-			object, is = egressservice.Led(e.Set)
-		}
-		if ip, err := netip.ParseAddr(e.Addr); is && err == nil {
-			pods[ip] = append(pods[ip], object)
-		}
-	}
-	for object, prefixes := range to {
-		to[object] = destinations.Of(prefixes...)
-	}
-	return clearance.Former{Pods: pods, To: to}
-}
-
-// parseNetwork is what a set has: a network or an address; the zero one is no network.
-func parseNetwork(text string) netip.Prefix {
-	if a, err := netip.ParseAddr(text); err == nil {
-		return netip.PrefixFrom(a, a.BitLen())
-	}
-	p, _ := netip.ParsePrefix(text)
-	return p
 }

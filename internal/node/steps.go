@@ -226,10 +226,14 @@ func (s *Steps) readLed() {
 	for e := range s.o.Held.SetElems.Rows() {
 		elems = append(elems, e)
 	}
-	former := formerSteering(elems)
-	s.a.loop.Do(func(*world.World) {
-		s.a.clearing.former = former
-	})
+	hops := map[plan.RowID][]string{}
+	for id, r := range s.o.Held.NB.Rows() {
+		if id.Table == plan.TablePolicy {
+			hops[id] = r.Cols["nexthops"].([]string)
+		}
+	}
+	led := parseLed(elems, hops)
+	s.a.loop.Do(func(*world.World) { s.a.clearing.former = led })
 }
 
 // takeChanges brings the cluster into the loop.

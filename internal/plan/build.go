@@ -40,6 +40,9 @@ func SetName(id string) string {
 // InSet is an address set as it stands in a match.
 func InSet(id string) string { return "$" + SetName(id) }
 
+// TablePolicy is the table of policies.
+const TablePolicy = "Logical_Router_Policy"
+
 // AddPolicy claims a policy of a network's cluster router. nexthops is empty but for reroutes.
 func (r *Rows) AddPolicy(
 	n Names, id string, priority int, match, action string, nexthops []string, options map[string]string,
@@ -49,7 +52,7 @@ func (r *Rows) AddPolicy(
 	if options == nil {
 		cols["options"] = map[string]string{}
 	}
-	r.AddNB(RowID{"Logical_Router_Policy", n.Row(id)}, Router(n.ClusterRouter()), cols)
+	r.AddNB(RowID{TablePolicy, n.Row(id)}, Router(n.ClusterRouter()), cols)
 }
 
 // AddACL claims an ACL of a switch that drops what comes in.

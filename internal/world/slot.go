@@ -59,6 +59,17 @@ func (c *Config) SlotTransit(slot, id int, f Family) netip.Prefix {
 // cluster router's.
 func (c *Config) SlotJoin(slot, id int, f Family) netip.Prefix { return c.slotAddress(slot, 1, id, f) }
 
+// IsNextHop reports whether an address leads to node id from another zone: its transit address, or one in a slot.
+func (c *Config) IsNextHop(hop netip.Addr, id int) bool {
+	f := FamilyOf(hop)
+	for slot := range MaxSlots {
+		if c.SlotTransit(slot, id, f).Addr() == hop {
+			return true
+		}
+	}
+	return c.Transit(id, f).Addr() == hop
+}
+
 // slotAddress is address id of one half of a slot's share of the subnets.
 func (c *Config) slotAddress(slot, half, id int, f Family) netip.Prefix {
 	if slot >= CommonSlots {

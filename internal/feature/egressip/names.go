@@ -10,8 +10,8 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// An EgressIP's rows in OVN and in the host's kernel are named here, and read back here, by Adopted, Led and
-// IsLeakFilter: only its name identifies a row that a previous process left.
+// An EgressIP's rows in OVN and in the host's kernel are named here, and read back here, by Adopted, Led, LedBy
+// and IsLeakFilter: only its name identifies a row that a previous process left.
 
 // contents is what a set of an EgressIP has.
 type contents string
@@ -80,6 +80,17 @@ func Led(set string) (e ref.Object, is bool) {
 func LedTo(set string) (e ref.Object, is bool) {
 	e, _ = Led(set)
 	return e, contentsOf(set) == destinationsOf
+}
+
+// LedBy is the EgressIP whose pods a policy leads; false for every other row.
+func LedBy(id plan.RowID) (e ref.Object, is bool) {
+	rest, is := strings.CutPrefix(id.Name, namePrefix)
+	name, f, _ := strings.Cut(rest, "/")
+	return refTo(name), is && id.Table == plan.TablePolicy && (f == world.V4.String() || f == world.V6.String())
+}
+
+func policyName(egressIP string, f world.Family) string {
+	return namePrefix + egressIP + "/" + f.String()
 }
 
 // natRow is the start of the ids of the rows that translate to an address.

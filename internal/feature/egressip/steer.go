@@ -137,7 +137,7 @@ func (s steering) addPolicy(e *world.EgressIP, f world.Family, pods string, out 
 			out.AddMACBinding(h.port, h.addr.String(), h.mac)
 		}
 	}
-	id, match := namePrefix+e.Name+"/"+f.String(), f.Match()+".src == "+plan.InSet(pods)+onlyTo(e, f)
+	id, match := policyName(e.Name, f), f.Match()+".src == "+plan.InSet(pods)+onlyTo(e, f)
 	out.AddPolicy(plan.DefaultNames(), id, plan.PriorityEgressIP, match, s.action, addrs, nil)
 	if s.splits && len(addrs) > 1 {
 		s.keepTogether(id, match, out)

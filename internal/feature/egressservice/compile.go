@@ -31,6 +31,15 @@ func Led(set string) (s ref.Object, is bool) {
 	return ref.Of(ref.EgressService, key[:i]), true
 }
 
+// LedBy is the EgressService whose pods a policy leads; false for every other row.
+func LedBy(id plan.RowID) (s ref.Object, is bool) {
+	key, is := strings.CutPrefix(id.Name, namePrefix)
+	i := max(0, strings.LastIndex(key, "/"))
+	f := strings.TrimPrefix(key[i:], "/")
+	return ref.Of(ref.EgressService, key[:i]), is && id.Table == plan.TablePolicy && (f == world.V4.String() ||
+		f == world.V6.String())
+}
+
 // Ids of sets. Their members are all that grows with the number of pods. localPods is of this node's pods, and
 // remotePods of others': two policies of one priority and one match would act in an undefined order.
 func localPods(s *world.EgressService, f world.Family) string {

@@ -93,7 +93,7 @@ func (t steering) addPolicy(s *world.EgressService, f world.Family, pods string,
 	if t.action == "reroute" {
 		hops = []string{t.hop.String()}
 	}
-	id, match := "egressservice/"+s.Key()+"/"+f.String(), f.Match()+".src == "+plan.InSet(pods)
+	id, match := namePrefix+s.Key()+"/"+f.String(), f.Match()+".src == "+plan.InSet(pods)
 	out.AddPolicy(plan.DefaultNames(), id, plan.PriorityEgressService, match, t.action, hops, nil)
 	if t.action == "drop" {
 		plan.Add(&out.Steered, plan.Dropped(egressOf(s, f.Unspecified())), plan.Ahead(false))

@@ -119,34 +119,39 @@ func (p *Plane) Shrink(ctx context.Context, want *plan.State) error {
 
 // Ours are the rows of ours that a table has, whoever wrote them, in no order.
 func (p *Plane) Ours(ctx context.Context, table string) ([]plan.RowID, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	s, err := p.currentSession(ctx)
-	if err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var out []plan.RowID
-	for id := range s.m.ours {
-		if id.Table == table {
-			out = append(out, id)
+	rows, err := p.SetColumn(ctx, table, "")
+	return slices.Collect(maps.Keys(rows)), err
+}
+
+// SetColumn returns a column of the rows of ours that a table has, whoever wrote them: a set.
+func (p *Plane) SetColumn(ctx context.Context, table, column string) (map[plan.RowID][]string, error) {
+	out := map[plan.RowID][]string{}
+	return out, p.readMirror(ctx, func(m *mirror) {
+		for id, r := range m.ours {
+			if id.Table == table {
+				out[id] = r.valueOf(column).set
+			}
 		}
-	}
-	return out, nil
+	})
 }
 
 // Elements are those of all address sets of ours, whoever wrote them, in no order.
-func (p *Plane) Elements(ctx context.Context) ([]plan.SetElem, error) {
+func (p *Plane) Elements(ctx context.Context) (elems []plan.SetElem, err error) {
+	err = p.readMirror(ctx, func(m *mirror) { elems = slices.Collect(maps.Keys(m.elems)) })
+	return elems, err
+}
+
+func (p *Plane) readMirror(ctx context.Context, read func(*mirror)) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s, err := p.currentSession(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Collect(maps.Keys(s.m.elems)), nil
+	read(s.m)
+	return nil
 }
 
 // Forget makes the next call connect and read again.

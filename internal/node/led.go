@@ -1,0 +1,105 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"slices"
+
+	"github.com/egret-net/egret/internal/clearance"
+	"github.com/egret-net/egret/internal/destinations"
+	"github.com/egret-net/egret/internal/feature/egressip"
+	"github.com/egret-net/egret/internal/feature/egressservice"
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane/ovn"
+	"github.com/egret-net/egret/internal/ref"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// formerLed is what a former process of this agent led its pods to, as the Northbound has it.
+type formerLed struct {
+	pods     map[netip.Addr][]ref.Object
+	to       map[ref.Object]destinations.Set
+	nextHops map[ref.Object][]netip.Addr
+}
+
+// readLed reads what a former process of this agent led its pods to.
+func (c *clearing) readLed(ctx context.Context, nb *ovn.Plane) {
+	elems, err := nb.Elements(ctx)
+	hops, unread := nb.SetColumn(ctx, plan.TablePolicy, "nexthops")
+	if err = errors.Join(err, unread); err != nil {
+		c.log.Warn("could not read which pods a former agent led to holders: they wait until these answer", "error", err)
+	}
+	led := parseLed(elems, hops)
+	c.loop.Do(func(*world.World) { c.former = led })
+}
+
+// parseLed returns what sets and policies say of pods that are led.
+func parseLed(elems []plan.SetElem, hops map[plan.RowID][]string) formerLed {
+	led := formerLed{map[netip.Addr][]ref.Object{}, map[ref.Object]destinations.Set{}, map[ref.Object][]netip.Addr{}}
+	prefixes := map[ref.Object][]netip.Prefix{}
+	for _, e := range elems {
+		if object, is := egressip.LedTo(e.Set); is {
+			prefixes[object] = append(prefixes[object], parseNetwork(e.Addr))
+			continue
+		}
+		object, is := egressip.Led(e.Set)
+		if !is {
+			object, is = egressservice.Led(e.Set)
+		}
+		if ip, err := netip.ParseAddr(e.Addr); is && err == nil {
+			led.pods[ip] = append(led.pods[ip], object)
+		}
+	}
+	for object, all := range prefixes {
+		led.to[object] = destinations.Of(all...)
+	}
+	for id, all := range hops {
+		object, is := egressip.LedBy(id)
+		if !is {
+			object, is = egressservice.LedBy(id)
+		}
+		for _, text := range all {
+			if hop, err := netip.ParseAddr(text); is && err == nil {
+				led.nextHops[object] = append(led.nextHops[object], hop)
+			}
+		}
+	}
+	return led
+}
+
+// parseNetwork is what a set has: a network or an address; the zero one is no network.
+func parseNetwork(text string) netip.Prefix {
+	if a, err := netip.ParseAddr(text); err == nil {
+		return netip.PrefixFrom(a, a.BitLen())
+	}
+	p, _ := netip.ParsePrefix(text)
+	return p
+}
+
+// leadsTo reports whether packets of a family went to another node for an object.
+func (l formerLed) leadsTo(w *world.World, object ref.Object, node string, f world.Family) bool {
+	n := w.Node(node)
+	return n != nil && slices.ContainsFunc(l.nextHops[object], func(hop netip.Addr) bool {
+		return world.FamilyOf(hop) == f && w.Config.IsNextHop(hop, n.ID)
+	})
+}
+
+// beginMachine has the machine work, now that the cluster is known. Pods are led on where a former process of this boot
+// led them, unless the object is another one since then, or is gone. This node's EgressNode says by which assignment
+// they were led. After a restore of etcd it may be an older one: the Northbound must say the same.
+func (c *clearing) beginMachine(w *world.World, bootID string) {
+	former := clearance.Former{Nodes: [2]map[ref.Object][]string{{}, {}}, Pods: c.former.pods, To: c.former.to}
+	if h := w.Holding(w.Self); h != nil && h.BootID == bootID {
+		for key, led := range h.Steers {
+			for _, to := range led {
+				object, f := ref.OfKey(key), world.FamilyOf(to.IP)
+				other := to.Node != w.Self && to.Node != ""
+				if other && w.LedBefore(key, to) && c.former.leadsTo(w, object, to.Node, f) {
+					former.Nodes[f][object] = append(former.Nodes[f][object], to.Node)
+				}
+			}
+		}
+	}
+	c.machine.Begin(w, former)
+}
