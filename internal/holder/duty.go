@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -13,9 +14,9 @@ type Duty struct {
 	Answers bool
 }
 
-// Duties are for the addresses of an object, by its key, that this node is assigned; else for one that it is leaving;
-// else for the first of those that it is assigned and yields, while it drains. Never two kinds: two rows that translate
-// the same pods would leave it open which one does.
+// Duties are for the addresses of an object, by its key, that this node is assigned and that are listed; else for one
+// that it is leaving; else for the first of those that it is assigned and yields, while it drains. Never two kinds: two
+// rows that translate the same pods would leave it open which one does.
 func Duties(v *world.View, object string, f world.Family) []Duty {
 	p := v.PlacementOf(object)
 	if p == nil {
@@ -23,7 +24,7 @@ func Duties(v *world.View, object string, f world.Family) []Duty {
 	}
 	var assigned, draining []Duty
 	for _, a := range p.Items {
-		if a.Node != v.Self || world.FamilyOf(a.IP) != f {
+		if a.Node != v.Self || world.FamilyOf(a.IP) != f || !isListed(v, object, a.IP) {
 			continue
 		}
 		if y := v.Yielded(object, a.IP); y == nil {
@@ -41,6 +42,14 @@ func Duties(v *world.View, object string, f world.Family) []Duty {
 		}
 	}
 	return draining
+}
+
+// isListed reports whether an address is known to be one of the object. A Service can get an address after pods have
+// left it. A node that sees the EgressService's status before the Service would translate these pods to that address.
+// It goes on with an address that it holds though the Service has lost it.
+func isListed(v *world.View, object string, ip netip.Addr) bool {
+	return ref.OfKey(object).Kind != ref.EgressService || slices.Contains(v.BalancersAt(ip), object) ||
+		v.Holds(v.Self, object, ip)
 }
 
 // answersLeaving says whether this node still answers for an address that it is leaving. It does until its successor
