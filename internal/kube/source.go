@@ -77,12 +77,20 @@ func (s *Source) Observe(obj any) error {
 	if err != nil {
 		return fmt.Errorf("an object of the API without metadata: %w", err)
 	}
-	for i, k := range s.kinds {
-		if k.isObject(obj) && selectsKey(k, keyOf(m.GetNamespace(), m.GetName())) {
-			return s.tables[i].observeObject(obj)
-		}
+	if t := s.tableOf(m, obj); t != nil {
+		return t.observeObject(obj)
 	}
 	return fmt.Errorf("%T %s is none that is followed", obj, m.GetName())
+}
+
+// tableOf returns the table that follows an object, or nil.
+func (s *Source) tableOf(m metav1.Object, obj any) *table {
+	for i, k := range s.kinds {
+		if k.isObject(obj) && selectsKey(k, keyOf(m.GetNamespace(), m.GetName())) {
+			return s.tables[i]
+		}
+	}
+	return nil
 }
 
 // tableFor returns the table that follows an object of a resource, or nil.
@@ -142,6 +150,14 @@ func (s *Source) Store(k Kind) cache.TransformingStore {
 		if selects, _ := x.fieldSelectors(); x.pluralName() == k.pluralName() && selects.String() == all.String() {
 			return s.tables[i]
 		}
+	}
+	return nil
+}
+
+// StoreOf returns the store that follows an object, or nil. A caller that does not Run the source fills it itself.
+func (s *Source) StoreOf(obj metav1.Object) cache.TransformingStore {
+	if t := s.tableOf(obj, obj); t != nil {
+		return t
 	}
 	return nil
 }

@@ -63,38 +63,39 @@ func (c *cluster) putObject(o object) {
 	c.objects[i] = o
 	if i.kind == "Node" && c.views[i.key] == nil {
 		v := newView(i.key, c.config)
-		for i, o := range c.objects {
-			v.takeObject(i, o, c.objects)
+		for _, o := range c.objects {
+			v.takeObject(o, false)
 		}
 		c.views[i.key] = v
 	}
-	c.tellViews(i)
+	c.tellViews(o, false)
 }
 
 // removeObject deletes an object; a node's agent goes with its Node.
 func (c *cluster) removeObject(i id) error {
-	if c.objects[i] == nil {
+	o := c.objects[i]
+	if o == nil {
 		return fmt.Errorf("no %s %s", i.kind, i.key)
 	}
 	delete(c.objects, i)
 	if i.kind == "Node" {
 		delete(c.views, i.key)
 	}
-	c.tellViews(i)
+	c.tellViews(o, true)
 	return nil
 }
 
-func (c *cluster) tellViews(i id) {
+func (c *cluster) tellViews(o object, gone bool) {
 	for _, v := range c.views {
-		v.takeObject(i, c.objects[i], c.objects)
+		v.takeObject(o, gone)
 	}
 }
 
 // controllerWorld is the world as egret-controller has it.
 func (c *cluster) controllerWorld() *world.World {
-	w := all.ServedKinds().NewWorld("", c.config)
-	for i, o := range c.objects {
-		applyObject(w, i, o, c.objects)
+	w, s := all.ServedKinds().NewWorld("", c.config), newSource()
+	for _, o := range c.objects {
+		takeInto(w, s, o, false)
 	}
 	return w
 }

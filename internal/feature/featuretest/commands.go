@@ -76,6 +76,9 @@ func (c *cluster) applyFile(args []string) (string, error) {
 	}
 	objects, err := decodeObjects(text)
 	for _, o := range objects {
+		if newSource().StoreOf(o) == nil {
+			return "", fmt.Errorf("nothing follows a %s", idOf(o).kind)
+		}
 		c.keepStatus(o)
 		c.putObject(o)
 	}

@@ -3,13 +3,12 @@ package featuretest
 import (
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/netip"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 
-	egretv1 "github.com/egret-net/egret/api/egret/v1"
 	v1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/internal/compile"
 	"github.com/egret-net/egret/internal/feature/all"
@@ -22,12 +21,14 @@ import (
 // view is the cluster as one node's agent has it.
 type view struct {
 	world  *world.World
+	source *kube.Source
 	memo   *compile.Memo
 	before *plan.State // before the last change
 }
 
 func newView(node string, c *world.Config) *view {
-	v := &view{world: all.ServedKinds().NewWorld(node, c), memo: compile.NewMemo(all.Features()), before: plan.New()}
+	v := &view{world: all.ServedKinds().NewWorld(node, c), source: newSource(), memo: compile.NewMemo(all.Features()),
+		before: plan.New()}
 	v.memo.Update(v.world)
 	return v
 }
@@ -42,84 +43,43 @@ func (v *view) compilePlan() (*plan.State, error) {
 	return full, nil
 }
 
-// takeObject brings one object into the world, or out of it where it is nil.
-func (v *view) takeObject(i id, o object, all map[id]object) {
-	applyObject(v.world, i, o, all)
+// takeObject brings one object into the world, or out of it where it is gone.
+func (v *view) takeObject(o object, gone bool) {
+	takeInto(v.world, v.source, o, gone)
+	switch x := o.(type) {
+	case *corev1.Node:
+		setHost(v.world, x)
+	case *corev1.Pod:
+		attachPod(v.world, kube.Pod(x), gone)
+	}
 	v.memo.Update(v.world)
 }
 
-func applyObject(w *world.World, i id, o object, all map[id]object) {
-	if o == nil {
-		deleteFromWorld(w, i, all)
-		return
-	}
-	switch x := o.(type) {
-	case *corev1.Node:
-		setNode(w, x)
-		return
-	case *corev1.Namespace:
-		w.SetNamespace(kube.Namespace(x))
-		return
-	case *corev1.Pod:
-		setPod(w, x)
-		return
-	case *v1.EgressIP:
-		w.SetEgressIP(kube.EgressIP(x))
-		return
-	case *v1.EgressIPTraffic:
-		w.SetTraffic(kube.Traffic(x))
-		return
-	case *v1.EgressService:
-		w.SetEgressService(kube.EgressService(x))
-		return
-	case *egretv1.EgressNode:
-		w.SetHolding(kube.Holding(x))
-		return
-	case *discoveryv1.EndpointSlice:
-		setService(w, x.Namespace+"/"+x.Labels[discoveryv1.LabelServiceName], all)
-		return
-	}
-	setService(w, i.key, all)
+// newSource follows objects of all kinds, without an API server.
+func newSource() *kube.Source {
+	return kube.NewSource(nil, slog.New(slog.DiscardHandler), kube.Followed(all.ServedKinds().AllResources()...)...)
 }
 
-func deleteFromWorld(w *world.World, i id, all map[id]object) {
-	switch i.kind {
-	case "Node":
-		w.DelNode(i.key)
-		return
-	case "Namespace":
-		w.DelNamespace(i.key)
-		return
-	case "Pod":
-		w.DelPod(i.key)
-		w.DelAttachment(i.key, hostIface)
-		return
-	case "EgressIP":
-		w.DelEgressIP(i.key)
-		return
-	case "EgressIPTraffic":
-		w.DelTraffic(i.key)
-		return
-	case "EgressService":
-		w.DelEgressService(i.key)
-		return
-	case "EgressNode":
-		w.DelHolding(i.key)
-		return
+// takeInto brings what a source makes of an object into a world.
+func takeInto(w *world.World, s *kube.Source, o object, gone bool) {
+	take := s.StoreOf(o).Update
+	if gone {
+		take = s.StoreOf(o).Delete
 	}
-
-	for _, key := range w.Services() {
-		setService(w, key, all)
+	if err := take(o); err != nil {
+		panic(err) // an object of the API has metadata
+	}
+	for len(s.Changes()) > 0 {
+		(<-s.Changes())(w)
 	}
 }
 
 // hostIface is every pod's: there is no kernel here that would mind.
 const hostIface = "veth"
 
-// setNode takes the host's facts of the node itself from what its agent would publish of them.
-func setNode(w *world.World, o *corev1.Node) {
+// setHost takes the host's facts of the node itself from what its agent would publish of them.
+func setHost(w *world.World, o *corev1.Node) {
 	n := kube.Node(o)
-	w.SetNode(n)
 	if n.Name != w.Self || len(n.Primary) == 0 {
 		return
 	}
@@ -184,36 +144,13 @@ func secondaryLinks(n *world.Node) []world.Link {
 	return []world.Link{l}
 }
 
-// setPod attaches the pod where it is its own node's and has addresses.
-func setPod(w *world.World, o *corev1.Pod) {
-	p := kube.Pod(o)
-	w.SetPod(p)
-	if p.Node != w.Self || p.HostNetwork || len(p.IPs) == 0 {
+// attachPod attaches the pod where it is its own node's and has addresses.
+func attachPod(w *world.World, p *world.Pod, gone bool) {
+	if gone || p.Node != w.Self || p.HostNetwork || len(p.IPs) == 0 {
 		w.DelAttachment(p.Key(), hostIface)
 		return
 	}
 	w.SetAttachment(&world.Attachment{
 		Namespace: p.Namespace, Name: p.Name, UID: p.UID, HostIface: hostIface, MAC: world.MAC(p.IPs[0]), IPs: p.IPs,
 	})
-}
-
-// setService joins a Service with its slices.
-func setService(w *world.World, key string, all map[id]object) {
-	o, ok := all[id{"Service", key}].(*corev1.Service)
-	if !ok {
-		w.DelService(key)
-		return
-	}
-	var slices []*discoveryv1.EndpointSlice
-	for _, other := range all {
-		if s, is := other.(*discoveryv1.EndpointSlice); is && s.Namespace == o.Namespace &&
-			s.Labels[discoveryv1.LabelServiceName] == o.Name {
-			slices = append(slices, s)
-		}
-	}
-	if s := kube.Service(o, slices); s != nil {
-		w.SetService(s)
-		return
-	}
-	w.DelService(key)
 }
