@@ -54,7 +54,7 @@ func (m *Metrics) countDecision(w *world.World, d *egressip.Assigner, overlapped
 func (m *Metrics) countAssigned(n *world.Node, name string) {
 	labelled := false
 	if n != nil {
-		_, labelled = n.Labels[egressip.AssignableLabel]
+		_, labelled = n.Labels[world.AssignableLabel]
 	}
 	if load := m.tally.load[name]; n != nil && (labelled || load > 0) {
 		m.assignments.WithLabelValues(name).Set(float64(load))

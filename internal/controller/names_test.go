@@ -13,7 +13,7 @@ import (
 // A feature does not import the API's types: the names that both have must be the same.
 func TestNamesAreTheAPIs(t *testing.T) {
 	for _, pair := range [][2]string{
-		{egressip.AssignableLabel, v1.LabelEgressAssignable},
+		{world.AssignableLabel, v1.LabelEgressAssignable},
 		{egressip.ConditionAssigned, v1.ConditionAssigned},
 		{egressip.ConditionReady, v1.ConditionReady},
 		{egressip.ConditionInForce, v1.ConditionInForce},

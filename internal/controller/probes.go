@@ -9,7 +9,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/feature/zone"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/probe"
@@ -132,7 +131,7 @@ func probeTargets(w *world.World, self, leader string) []probe.Target {
 		if len(n.Subnets) == 0 || n.ChassisID == "" {
 			continue // its agent has not set it up yet
 		}
-		_, labelled := n.Labels[egressip.AssignableLabel]
+		_, labelled := n.Labels[world.AssignableLabel]
 		if !labelled && !hosts[name] && w.Unreachable(name) == "" && name != leader {
 			if len(rest) < witnesses && name != self && n.Ready {
 				rest = append(rest, n)

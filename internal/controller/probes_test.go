@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/egret-net/egret/internal/feature/all"
-	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/probe"
 	"github.com/egret-net/egret/internal/world"
@@ -33,7 +32,7 @@ func cluster(t *testing.T, nodes ...*world.Node) *world.World {
 }
 
 func egressNode(name string) *world.Node {
-	return &world.Node{Name: name, Labels: map[string]string{egressip.AssignableLabel: ""}}
+	return &world.Node{Name: name, Labels: map[string]string{world.AssignableLabel: ""}}
 }
 
 // TestTargets: egress nodes, the leader's, and witnesses up to three besides the own node.

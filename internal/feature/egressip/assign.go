@@ -12,9 +12,6 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// AssignableLabel on a node, with any value, lets it host egress IPs.
-const AssignableLabel = world.AssignableLabel
-
 // Decision is what the controller says about one EgressIP.
 type Decision struct {
 	UID string // of the object

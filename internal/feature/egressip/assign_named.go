@@ -48,7 +48,7 @@ type named struct{ primary, secondary map[netip.Prefix]naming }
 func newNamed() named { return named{map[netip.Prefix]naming{}, map[netip.Prefix]naming{}} }
 
 func (m named) addNode(n *world.Node, s subnets) {
-	_, labelled := n.Labels[AssignableLabel]
+	_, labelled := n.Labels[world.AssignableLabel]
 	for p := range s.allSubnets() {
 		list := m.secondary
 		if s.isPrimary(p) {

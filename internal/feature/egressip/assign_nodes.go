@@ -117,7 +117,7 @@ func (a *assigner) unfitReason(n *world.Node) string {
 
 // unlabelledReason says so of a node that is no egress node; else "".
 func unlabelledReason(n *world.Node) string {
-	if _, labelled := n.Labels[AssignableLabel]; !labelled {
+	if _, labelled := n.Labels[world.AssignableLabel]; !labelled {
 		return CauseUnlabelled
 	}
 	return ""

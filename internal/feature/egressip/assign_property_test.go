@@ -53,7 +53,7 @@ func drawNode(t *rapid.T, i int) *world.Node {
 	n.Deleting = rapid.IntRange(0, 9).Draw(t, "deleting") == 0
 	n.Labels["zone"] = drawZone(t)
 	if rapid.IntRange(0, 4).Draw(t, "unlabelled") == 0 {
-		delete(n.Labels, egressip.AssignableLabel)
+		delete(n.Labels, world.AssignableLabel)
 	}
 	return n
 }

@@ -279,11 +279,11 @@ func (a *assigner) noHost(e *world.EgressIP, ip netip.Addr) refusal {
 	}
 	const text = "no node can host %s: it is in %s (%s): use an address of one, or label a node of its network %s%s"
 	return refusal{EventNoNode, ReasonNoNodeInNetwork, fmt.Sprintf(text, ip, noNetwork(e),
-		a.selectedNetworks(e, world.FamilyOf(ip)), AssignableLabel, soThatItMatches(e))}
+		a.selectedNetworks(e, world.FamilyOf(ip)), world.AssignableLabel, soThatItMatches(e))}
 }
 
 func noNode(e *world.EgressIP, ip netip.Addr, rest string) refusal {
-	text := fmt.Sprintf("no node can host %s now%s %s", ip, rest, AssignableLabel)
+	text := fmt.Sprintf("no node can host %s now%s %s", ip, rest, world.AssignableLabel)
 	return refusal{EventNoNode, ReasonNoAssignableNode, text + soThatItMatches(e)}
 }
 
@@ -291,7 +291,7 @@ func noNode(e *world.EgressIP, ip netip.Addr, rest string) refusal {
 func (a *assigner) unfitFor(e *world.EgressIP, ip netip.Addr) (labelled int, not []string) {
 	for _, name := range a.world.Nodes() {
 		n := a.parts[name].node
-		if _, ok := n.Labels[AssignableLabel]; !ok || !e.Nodes.Matches(n) {
+		if _, ok := n.Labels[world.AssignableLabel]; !ok || !e.Nodes.Matches(n) {
 			continue
 		}
 		labelled++

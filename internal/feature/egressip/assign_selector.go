@@ -80,7 +80,7 @@ func unreadableRefusal(ip netip.Addr, problem string) refusal {
 // anyLabelled says whether there is any egress node.
 func (a *assigner) anyLabelled() bool {
 	return slices.ContainsFunc(a.world.Nodes(), func(name string) bool {
-		_, labelled := a.w.Node(name).Labels[AssignableLabel]
+		_, labelled := a.w.Node(name).Labels[world.AssignableLabel]
 		return labelled
 	})
 }

@@ -51,7 +51,7 @@ func selectsNodes(w *world.World, name string, s world.NodeSelector) {
 // zoned labels an egress node with its zone.
 func zoned(w *world.World, name, zone string) {
 	n := *w.Node(name)
-	n.Labels = map[string]string{egressip.AssignableLabel: "", "zone": zone}
+	n.Labels = map[string]string{world.AssignableLabel: "", "zone": zone}
 	w.SetNode(&n)
 }
 
@@ -245,7 +245,7 @@ func drawSelector(t *rapid.T) world.NodeSelector {
 }
 
 func isEgressNode(n *world.Node) bool {
-	_, labelled := n.Labels[egressip.AssignableLabel]
+	_, labelled := n.Labels[world.AssignableLabel]
 	return labelled
 }
 
@@ -290,7 +290,7 @@ func changeZones(t *rapid.T, w *world.World, o objects) {
 		n := *w.Node(rapid.SampledFrom(o.nodes).Draw(t, "changed node").Name)
 		n.Labels = map[string]string{"zone": drawZone(t)}
 		if rapid.IntRange(0, 3).Draw(t, "labelled") > 0 {
-			n.Labels[egressip.AssignableLabel] = ""
+			n.Labels[world.AssignableLabel] = ""
 		}
 		w.SetNode(&n)
 	} else if len(o.egressIPs) > 0 {

@@ -33,7 +33,7 @@ func newWorld() *world.World {
 // node is an egress node that lacks nothing; primary as in "172.18.0.2/24".
 func node(name string, id int, primary ...string) *world.Node {
 	n := &world.Node{Name: name, ID: id, ChassisID: "c-" + name, Ready: true, BootID: "boot",
-		Labels: map[string]string{egressip.AssignableLabel: ""}}
+		Labels: map[string]string{world.AssignableLabel: ""}}
 	for _, p := range primary {
 		n.Primary = append(n.Primary, netip.MustParsePrefix(p))
 		n.HostAddrs = append(n.HostAddrs, netip.MustParsePrefix(p).Addr())
@@ -224,7 +224,7 @@ func TestSecondaryNetworks(t *testing.T) {
 			"172.18.5.50 moves from n2 (LinkFault: link eth1 is down: set it up) to n3"},
 		{func() { fault("n3", "no carrier") }, "n1=172.18.6.50",
 			"no node can host 172.18.5.50 now (n2: link eth1 is down: set it up, n3: no carrier): mend one of these, " +
-				"or label another node of its network " + egressip.AssignableLabel},
+				"or label another node of its network " + world.AssignableLabel},
 		{func() { w.DelHolding("n3") }, "n3=172.18.5.50 n1=172.18.6.50", "172.18.5.50 is assigned to n3"},
 	} {
 		x.change()
@@ -556,7 +556,7 @@ func TestNoLabelledNode(t *testing.T) {
 	w := newWorld()
 	w.SetEgressIP(object("e", 0, "172.18.0.33"))
 	if c := conditionOf(decide(w)["e"], "Assigned"); !strings.Contains(c.Message,
-		"label a node of its network "+egressip.AssignableLabel) {
+		"label a node of its network "+world.AssignableLabel) {
 		t.Errorf("have %+v", c)
 	}
 }

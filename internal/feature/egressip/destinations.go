@@ -3,7 +3,6 @@ package egressip
 import (
 	"net/netip"
 
-	"github.com/egret-net/egret/internal/destinations"
 	"github.com/egret-net/egret/internal/egress"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/world"
@@ -52,26 +51,6 @@ func sourceDestinations(e *world.EgressIP, f world.Family) string {
 func hostDestinationSet(e *world.EgressIP, f world.Family, out *plan.Rows) {
 	plan.Add(&out.NFTSets, plan.NFTSet{Name: destinationsOf.hostSet(e, f)}, plan.NFTSetSpec{Key: egress.AddrType(f),
 		Interval: true})
-}
-
-// membersOf are prefixes as sets have them. Neither ovn-controller nor nftables is asked to match no bits at all:
-// everything is two halves.
-func membersOf(s destinations.Set) []string {
-	out := make([]string, 0, len(s))
-	var text []byte
-	for _, p := range s {
-		switch {
-		case p.IsSingleIP():
-			text = p.Addr().AppendTo(text[:0])
-		case p.Bits() == 0:
-			out = append(out, netip.PrefixFrom(p.Addr(), 1).String())
-			text = upperHalf(p).AppendTo(text[:0])
-		default:
-			text = p.AppendTo(text[:0])
-		}
-		out = append(out, string(text))
-	}
-	return out
 }
 
 func upperHalf(everything netip.Prefix) netip.Prefix {

@@ -50,3 +50,23 @@ func dividedOf(s destinations.Set) int {
 	}
 	return several[sum.Sum64()%uint64(len(several))]
 }
+
+// membersOf are prefixes as sets have them. Neither ovn-controller nor nftables is asked to match no bits at all:
+// everything is two halves.
+func membersOf(s destinations.Set) []string {
+	out := make([]string, 0, len(s))
+	var text []byte
+	for _, p := range s {
+		switch {
+		case p.IsSingleIP():
+			text = p.Addr().AppendTo(text[:0])
+		case p.Bits() == 0:
+			out = append(out, netip.PrefixFrom(p.Addr(), 1).String())
+			text = upperHalf(p).AppendTo(text[:0])
+		default:
+			text = p.AppendTo(text[:0])
+		}
+		out = append(out, string(text))
+	}
+	return out
+}

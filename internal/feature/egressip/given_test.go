@@ -30,7 +30,7 @@ func obey(w *world.World, names ...string) {
 
 func labelled(w *world.World, name string) {
 	n := *w.Node(name)
-	n.Labels = map[string]string{egressip.AssignableLabel: ""}
+	n.Labels = map[string]string{world.AssignableLabel: ""}
 	w.SetNode(&n)
 }
 

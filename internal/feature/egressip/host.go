@@ -16,11 +16,6 @@ type Hosts struct{}
 func (Hosts) Name() string    { return "egressip" }
 func (Hosts) Per() world.Kind { return world.KindEgressIP }
 
-// HostOwner owns what a holder has for an EgressIP. When one of these rows is refused, the node does not hold it.
-func HostOwner(egressIP string) plan.Owner {
-	return plan.Owner{Feature: Hosts{}.Name(), Object: refTo(egressIP)}
-}
-
 // Compile adds the translation to every address that this node hosts.
 func (Hosts) Compile(w *world.View, key string, out *plan.Rows) {
 	n, h, ok := w.Zone()
@@ -61,7 +56,7 @@ func (Hosts) Compile(w *world.View, key string, out *plan.Rows) {
 // refuse an address.
 func prepareHost(w *world.View, h *world.Host, e *world.EgressIP, out *plan.Rows) {
 	n := w.Node(w.Self)
-	if _, labelled := n.Labels[AssignableLabel]; !labelled || !mayHost(e, n) {
+	if _, labelled := n.Labels[world.AssignableLabel]; !labelled || !mayHost(e, n) {
 		return
 	}
 	for _, f := range w.Config.Families() {

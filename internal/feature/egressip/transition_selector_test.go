@@ -3,7 +3,6 @@ package egressip_test
 import (
 	"pgregory.net/rapid"
 
-	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -11,7 +10,7 @@ import (
 func (s *simulation) node(name string) *world.Node {
 	n := simulatedNode(name)
 	n.BootID = s.nodes[name].bootID(name)
-	n.Labels = map[string]string{egressip.AssignableLabel: "", "zone": s.zones[name]}
+	n.Labels = map[string]string{world.AssignableLabel: "", "zone": s.zones[name]}
 	return n
 }
 

@@ -6,7 +6,6 @@ import (
 	"github.com/egret-net/egret/internal/egress"
 	"github.com/egret-net/egret/internal/holder"
 	"github.com/egret-net/egret/internal/plan"
-	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -15,11 +14,6 @@ type Hosts struct{}
 
 func (Hosts) Name() string    { return "egressservice" }
 func (Hosts) Per() world.Kind { return world.KindEgressService }
-
-// HostOwner owns what a host has for an EgressService. When one of these rows is refused, the node does not hold it.
-func HostOwner(key string) plan.Owner {
-	return plan.Owner{Feature: Hosts{}.Name(), Object: ref.Of(ref.EgressService, key)}
-}
 
 // Compile adds the rules of the host's kernel where this node is the host, or leaves off to be.
 func (Hosts) Compile(w *world.View, key string, out *plan.Rows) {
