@@ -11,7 +11,6 @@ import (
 	"github.com/egret-net/egret/internal/compile"
 	"github.com/egret-net/egret/internal/compile/compiletest"
 	"github.com/egret-net/egret/internal/feature/all"
-	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane"
 	"github.com/egret-net/egret/internal/plane/listen"
@@ -130,9 +129,9 @@ func (lacking) Name() string { return "lacking" }
 func (lacking) Compare(context.Context, *plan.State) ([]plane.Difference, error) {
 	return []plane.Difference{
 		{Plane: "nb", Row: "NAT x"},
-		{Plane: "flow", Row: "priority=105", Owner: egressip.HostOwner("e0"), Missing: true},
+		{Plane: "flow", Row: "priority=105", Owner: ownerE0, Missing: true},
 		// as one that is deleted and added
-		{Plane: "flow", Row: "priority=105", Owner: egressip.HostOwner("e0"), Missing: true},
+		{Plane: "flow", Row: "priority=105", Owner: ownerE0, Missing: true},
 	}, nil
 }
 

@@ -6,8 +6,6 @@ import (
 	"slices"
 
 	egretv1 "github.com/egret-net/egret/api/egret/v1"
-	"github.com/egret-net/egret/internal/feature/egressip"
-	"github.com/egret-net/egret/internal/feature/egressservice"
 	"github.com/egret-net/egret/internal/holder"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/plan"
@@ -135,7 +133,7 @@ func composeReport(node, owner string, before Report, o Outcome, confirmed bool)
 		if !done {
 			since = was
 		}
-		if (done || held) && !refused[hostOwner(t.Object)] {
+		if (done || held) && !refused[o.State.Translated.Owner(t)] {
 			r.Holding[a] = since
 		}
 	}
@@ -211,14 +209,6 @@ func unassignedHeld(w *world.World, node string, before map[world.EgressAddress]
 		return is || p != nil && p.Names(node, a.IP)
 	})
 	return left
-}
-
-// hostOwner owns what a holder has for an object.
-func hostOwner(o ref.Object) plan.Owner {
-	if o.Kind == ref.EgressService {
-		return egressservice.HostOwner(o.Key())
-	}
-	return egressip.HostOwner(o.Name)
 }
 
 // refusalProblem is about the object that a refused row belongs to.

@@ -32,6 +32,9 @@ func hosting() Outcome {
 	return Outcome{State: compile.Full(w, all.Features())}
 }
 
+// ownerE0 owns what a holder of e0 has.
+var ownerE0 = plan.Owner{Feature: egressip.Hosts{}.Name(), Object: ref.Of(ref.EgressIP, "e0")}
+
 func TestReport(t *testing.T) {
 	ips := compiletest.EgressAddr(0)
 	type held = map[world.EgressAddress]ref.Since
@@ -40,7 +43,7 @@ func TestReport(t *testing.T) {
 	both := held{{Object: "e0", IP: ips[0]}: 0, {Object: "e0", IP: ips[1]}: 0}
 	refused := hosting()
 	refused.Refused = []*plane.Refused{{
-		Plane: "nb", Owner: egressip.HostOwner("e0"), Row: "NAT/x", Err: errors.New("no")}}
+		Plane: "nb", Owner: ownerE0, Row: "NAT/x", Err: errors.New("no")}}
 	failed := hosting()
 	failed.Err = errors.New("the database is away")
 	for _, x := range []struct {
