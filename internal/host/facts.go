@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/egret-net/egret/internal/kube"
-	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane/route"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -43,16 +42,6 @@ func Facts(h route.Host, c *world.Config, names map[string]int) *world.Host {
 		}
 	}
 	return out
-}
-
-// countsAsHost leaves out what is not the host's own: the management port, our own bridges, what we added, what is
-// valid on its link only.
-func countsAsHost(a route.Address) bool {
-	if plan.IsManagementPort(a.Dev) || a.Dev == plan.IntegrationBridge || a.Dev == plan.LivenessBridge {
-		return false
-	}
-	ip := a.Prefix.Addr()
-	return !a.Ours && ip.IsGlobalUnicast() && !ip.IsLinkLocalUnicast()
 }
 
 // NodeAnnotations is what the others must know of this host.

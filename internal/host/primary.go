@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane/route"
 )
 
@@ -24,6 +25,16 @@ func preferredAddresses(h route.Host, gateway func(dev string) bool) []netip.Pre
 		}
 	}
 	return out
+}
+
+// countsAsHost leaves out what is not the host's own: the management port, our own bridges, what we added, what is
+// valid on its link only.
+func countsAsHost(a route.Address) bool {
+	if plan.IsManagementPort(a.Dev) || a.Dev == plan.IntegrationBridge || a.Dev == plan.LivenessBridge {
+		return false
+	}
+	ip := a.Prefix.Addr()
+	return !a.Ours && ip.IsGlobalUnicast() && !ip.IsLinkLocalUnicast()
 }
 
 // compareBySource orders addresses of one family as the kernel does when it picks a source for the default route: that
