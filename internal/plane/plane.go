@@ -1,5 +1,6 @@
 // Package plane is the only place that does I/O on what a node holds: one sub-package a kind of target, each with an
-// exported fake that passes the same conformance suite (planetest).
+// exported fake. Planes of targets that hold rows, and their fakes, pass one conformance suite (planetest). The others
+// have no rows that a new process could find: connections (conntrack), announcements, and sockets (health).
 //
 // In: a plan.State, everything the node must hold. Out: the target holds it; or an error that names the owners whose
 // rows the target refused, so that everybody else's rows are in place all the same.

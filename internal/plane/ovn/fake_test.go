@@ -59,7 +59,9 @@ func TestFakeConformance(t *testing.T) {
 			planetest.Run(t, func(*testing.T) *planetest.Rig {
 				f := NewFake()
 				f.Stepwise = stepwise
-				return fakeRig(f, nbStateA(), nbStateB(), plan.RowID{Table: "Logical_Router_Policy", Name: "eip"})
+				r := fakeRig(f, nbStateA(), nbStateB(), plan.RowID{Table: "Logical_Router_Policy", Name: "eip"})
+				r.GivesWay = inOneTransaction
+				return r
 			})
 		})
 		t.Run(fmt.Sprintf("SB/stepwise=%v", stepwise), func(t *testing.T) {

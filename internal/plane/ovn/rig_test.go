@@ -268,6 +268,9 @@ func wantedText(id plan.RowID, r plan.Row, c string, elems plan.Table[plan.SetEl
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
+// inOneTransaction: the Northbound changes as a whole.
+func inOneTransaction(string) bool { return true }
+
 func nbRig(t *testing.T) *planetest.Rig {
 	env := ovntest.Start(t)
 	p := newProxy(t, env.NB)
@@ -285,6 +288,7 @@ func nbRig(t *testing.T) *planetest.Rig {
 		plan.RowID{Table: "Logical_Router_Policy", Name: "bad"}, plan.Row{Parent: routerID,
 			Cols: plan.Cols{"priority": 100, "match": "ip4", "action": "bounce"}})
 	return &planetest.Rig{
+		GivesWay: inOneTransaction,
 		New: func(t *testing.T) plane.Plane {
 			pl := NewNB("unix:"+p.path, Options{Hold: -1, Log: quiet()})
 			t.Cleanup(pl.Close)
@@ -421,6 +425,8 @@ func sbRig(t *testing.T) *planetest.Rig {
 	putChassis(b, "node/n4", "n4", "172.18.0.2")
 	env.SBCtl("chassis-add", "n1", "geneve", "172.18.0.1")
 	return &planetest.Rig{
+		// n4 gets the address of n2, and a Chassis cannot be without an Encap
+		GivesWay: func(line string) bool { return strings.Contains(line, "n2") },
 		New: func(t *testing.T) plane.Plane {
 			pl := NewSB("unix:"+p.path, Options{Log: quiet()})
 			t.Cleanup(pl.Close)

@@ -34,6 +34,9 @@ type Rig struct {
 	DeleteOurs func(t *testing.T)
 	// Monitored planes notice DeleteOurs by themselves, after a moment; the others after Forget.
 	Monitored bool
+	// GivesWay says which of A's rows, as lines of Text, may go when B grows, for the target could not take B beside
+	// them. All others go when B shrinks, and not before. nil: there is no such row.
+	GivesWay func(line string) bool
 	// Writes counts the writes that the target has seen so far. May be nil.
 	Writes func() int
 	// FailOnce makes the next Grow that has something to write fail, half way if the target can. May be nil.
@@ -60,6 +63,7 @@ func Run(t *testing.T, newRig func(t *testing.T) *Rig) {
 		{"GrowsBeforeItShrinks", growsBeforeItShrinks},
 		{"ShrinkRemovesOnlyOurs", shrinkRemovesOnlyOurs},
 		{"AdoptsRowsOfAFormerProcess", checkAdopts},
+		{"NewProcessOnAnotherState", onAnotherState},
 		{"LeavesForeignRowsAlone", foreignAlone},
 		{"HealsForeignDeletion", checkHeals},
 		{"ConvergesAfterFailureHalfWay", failsHalfWay},
@@ -105,7 +109,7 @@ func growsBeforeItShrinks(t *testing.T, r *Rig) {
 	if err := p.Grow(testContext(t), r.B); err != nil {
 		t.Fatalf("grow: %v", err)
 	}
-	wantLines(t, r, r.B)
+	wantLines(t, r, r.B, nil)
 }
 
 func shrinkRemovesOnlyOurs(t *testing.T, r *Rig) {
@@ -128,6 +132,22 @@ func checkAdopts(t *testing.T, r *Rig) {
 		t.Errorf("a new process with the same state made %d writes, want none", n)
 	}
 	mustApply(t, r.New(t), r.B)
+	wantDump(t, r, r.B)
+}
+
+// onAnotherState: a new process that finds the rows of A makes every row of B when it grows, and removes no other row
+// before it shrinks: packets may still be led there.
+func onAnotherState(t *testing.T, r *Rig) {
+	mustApply(t, r.New(t), r.A)
+	p := r.New(t)
+	if err := p.Grow(testContext(t), r.B); err != nil {
+		t.Fatalf("grow: %v", err)
+	}
+	wantLines(t, r, r.B, nil)
+	wantLines(t, r, rowsWithout(r.A, r.B), r.GivesWay)
+	if err := p.Shrink(testContext(t), r.B); err != nil {
+		t.Fatalf("shrink: %v", err)
+	}
 	wantDump(t, r, r.B)
 }
 
