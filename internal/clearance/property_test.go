@@ -21,17 +21,29 @@ import (
 // change is something that the API has shown.
 type change func(*world.World)
 
-// holder is a node that has followed the API up to some change, as its targets have it.
+// kinds of objects, each with a watch.
+var kinds = []string{"pod", "namespace", "egressip", "traffic", "report"}
+
+// event is one of a kind.
+type event struct {
+	kind string
+	change
+}
+
+// versions are numbers of events, by kind: up to them the events of the kind have come.
+type versions map[string]int
+
+// holder is a node that has followed the API up to some versions, as its targets have it.
 type holder struct {
 	world *world.World
-	pos   int
+	pos   versions
 	dead  bool
 }
 
 // history is one of the API, followed by n1, whose pods it is about, at once, and by n2 and n3 later.
 type history struct {
 	*rapid.T
-	log     []change
+	log     []event
 	w       *world.World
 	machine clearance.Machine
 	answers []clearance.Answer
@@ -42,33 +54,34 @@ type history struct {
 	led     map[netip.Addr]map[ref.Object]bool // what n1's targets lead to a holder
 	ledTo   map[ref.Object]destinations.Set    // where to
 
-	versions map[string]int // of the log, by the key of an object that is there
-	seen     int            // the highest version that n1's process has seen
-	quiet    bool           // it has seen no pod since it began
+	there versions // by kind and key: the last events of objects that are there
+	seen  versions // the highest that n1's process has seen
+	quiet bool     // it has seen no pod since it began
 }
 
 // question is one under way, and how much of the log it names.
 type question struct {
 	clearance.Question
-	at int
+	at versions
 }
 
 func begin(t *rapid.T) *history {
-	h := &history{T: t, now: time.Unix(1000, 0), holders: map[string]*holder{}, versions: map[string]int{}}
+	h := &history{T: t, now: time.Unix(1000, 0), holders: map[string]*holder{}, there: versions{},
+		seen: versions{}}
 	h.w = compiletest.Small("n1", world.SharedGateway)
 	for _, name := range []string{"n2", "n3"} {
-		h.holders[name] = &holder{world: compiletest.Small(name, world.SharedGateway)}
+		h.holders[name] = &holder{world: compiletest.Small(name, world.SharedGateway), pos: versions{}}
 		h.report(name)
 	}
 	for i := range 3 {
 		ns := &world.Namespace{Name: fmt.Sprint("ns", i)}
-		h.show(ns.Name, func(w *world.World) { w.SetNamespace(ns) })
+		h.show("namespace", ns.Name, func(w *world.World) { w.SetNamespace(ns) })
 		pods := []string{"group in (0, 3)", "group in (1, 3)", "group=2"}[i]
 		e := compiletest.EgressIP(i, pods, compiletest.EgressAddr(i)[0])
 		if i < 2 {
 			e.Traffic = compiletest.TrafficSelector([]string{"a", "b"}[i])
 		}
-		h.show(e.Name, placed(e, "n2"))
+		h.show("egressip", e.Name, placed(e, "n2"))
 	}
 	h.restart()
 	return h
@@ -82,27 +95,31 @@ func placed(e *world.EgressIP, node string) change {
 
 // report is a node's.
 func (h *history) report(node string) {
-	h.show("report of "+node, func(w *world.World) {
+	h.show("report", node, func(w *world.World) {
 		w.SetHolding(&world.Holding{Node: node, BootID: "boot-" + node, Port: 1})
 	})
 }
 
 // show is a change of an object that n1 sees at once.
-func (h *history) show(key string, c change) {
-	h.log = append(h.log, c)
+func (h *history) show(kind, name string, c change) {
+	h.log = append(h.log, event{kind, c})
 	c(h.w)
-	h.versions[key], h.seen = len(h.log), len(h.log)
+	h.there[kind+" "+name], h.seen[kind] = len(h.log), len(h.log)
 }
 
 // end is an object's, which n1 sees at once, and of which nobody knows who lists later.
-func (h *history) end(key string, c change) {
-	h.show(key, c)
-	delete(h.versions, key)
+func (h *history) end(kind, name string, c change) {
+	h.show(kind, name, c)
+	delete(h.there, kind+" "+name)
 }
 
 // restart has n1's agent start again, with what its targets have.
 func (h *history) restart() {
-	h.seen, h.quiet = slices.Max(slices.Collect(maps.Values(h.versions))), true
+	h.seen, h.quiet = versions{}, true
+	for _, version := range h.there {
+		kind := h.log[version-1].kind
+		h.seen[kind] = max(h.seen[kind], version)
+	}
 	former := clearance.Former{Nodes: [2]map[ref.Object][]string{{}, {}}, Pods: map[netip.Addr][]ref.Object{},
 		To: h.ledTo}
 	for ip, objects := range h.led {
@@ -115,8 +132,8 @@ func (h *history) restart() {
 	}
 	attached := h.w.Attachments()
 	w := compiletest.Small("n1", world.SharedGateway)
-	for _, c := range h.log {
-		c(w)
+	for _, e := range h.log {
+		e.change(w)
 	}
 	for _, key := range attached {
 		w.SetAttachment(h.w.Attachment(key))
@@ -131,7 +148,7 @@ func (h *history) step() {
 		h.now)
 	h.answers, h.wake = nil, r.Wake
 	for _, q := range r.Ask {
-		h.asked = append(h.asked, question{q, h.seen})
+		h.asked = append(h.asked, question{q, maps.Clone(h.seen)})
 	}
 	h.led, h.ledTo = map[netip.Addr]map[ref.Object]bool{}, map[ref.Object]destinations.Set{}
 	h.eachClaim(func(ip netip.Addr, by ref.Object, node string) {
@@ -185,7 +202,7 @@ func (h *history) check() {
 				here := at.world.PlacementOf(c.By.Key()).Assignee(ipOf(at.world, c.By, f)) == node
 				to := h.w.ClaimedDestinations(by, f)
 				if c.By != by && here && at.world.ClaimedDestinations(c.By, f).Overlaps(to) {
-					h.Fatalf("n1 leads %v to %s for %v, which translates it for %v (pod %s), as of %d of %d", ip, node, by,
+					h.Fatalf("n1 leads %v to %s for %v, which translates it for %v (pod %s), as of %v of %d", ip, node, by,
 						c.By, p.Key(), at.pos, len(h.log))
 				}
 			}
@@ -197,29 +214,35 @@ func (h *history) check() {
 func (h *history) draw() {
 	i := rapid.IntRange(0, 2).Draw(h.T, "i")
 	node := rapid.SampledFrom([]string{"n2", "n3"}).Draw(h.T, "node")
-	switch rapid.IntRange(0, 10).Draw(h.T, "kind") {
+	switch rapid.IntRange(0, 11).Draw(h.T, "kind") {
 	case 0, 1:
-		h.setPod(i)
+		h.setPod(i, h.drawGroup())
 	case 2:
 		h.delPod(i)
 	case 3:
 		e := *h.w.EgressIP(fmt.Sprint("e", i))
-		h.show(e.Name, placed(&e, node))
+		h.show("egressip", e.Name, placed(&e, node))
 	case 4:
 		h.setTraffic(i)
 	case 5:
 		switch rapid.IntRange(0, 2).Draw(h.T, "changes meanwhile") {
 		case 0:
-			h.setPod(i)
+			h.setPod(i, h.drawGroup())
 		case 1:
 			h.setTraffic(i)
 		}
 		h.restart()
+	case 11:
+		group := h.setEgressIP(rapid.SampledFrom([]int{-1, 3}).Draw(h.T, "older or younger"), node)
+		h.step()
+		h.setPod(i, group)
+		h.step()
+		h.followBut(node, "egressip")
 	case 10:
 		if h.w.Holding(node) == nil {
 			h.report(node)
 		} else {
-			h.end("report of "+node, func(w *world.World) { w.DelHolding(node) })
+			h.end("report", node, func(w *world.World) { w.DelHolding(node) })
 		}
 	case 6:
 		h.holders[node].dead = !h.holders[node].dead
@@ -228,19 +251,42 @@ func (h *history) draw() {
 	}
 }
 
+// setEgressIP makes an EgressIP with all destinations, or changes it: it may have another one's pods, and may stand by.
+// It returns the group.
+func (h *history) setEgressIP(i int, node string) int {
+	name, generation := fmt.Sprint("e", i), int64(0)
+	group := rapid.IntRange(1, 3).Draw(h.T, "group")
+	e := compiletest.EgressIP(i, fmt.Sprint("group=", group), compiletest.EgressAddr(i + 9)[0])
+	if old := h.w.EgressIP(name); old != nil {
+		if generation = old.Generation; old.Pods.String() != e.Pods.String() {
+			generation++
+		}
+	}
+	e.Generation = generation
+	inForce := [2]bool{rapid.Bool().Draw(h.T, "in force")}
+	h.show("egressip", name, func(w *world.World) {
+		x := *e
+		x.InForce, x.Items = inForce, []world.Assignment{{Node: node, IP: e.IPs[0]}}
+		w.SetEgressIP(&x)
+	})
+	return group
+}
+
 // setTraffic gives an EgressIPTraffic other networks.
 func (h *history) setTraffic(i int) {
 	some := rapid.SampledFrom([]string{"172.20.0.0/16", "172.21.0.0/16"})
 	networks := rapid.SliceOfN(some, 0, 2).Draw(h.T, "networks")
 	t := compiletest.Traffic(i, rapid.SampledFrom([]string{"a", "b"}).Draw(h.T, "to"), networks...)
-	h.show("traffic "+t.Name, func(w *world.World) { w.SetTraffic(t) })
+	h.show("traffic", t.Name, func(w *world.World) { w.SetTraffic(t) })
 }
+
+func (h *history) drawGroup() int { return rapid.IntRange(0, 3).Draw(h.T, "group") }
 
 // setPod makes a pod, or attaches it again, with one of few addresses that no other attached pod has, or gives it
 // another group.
-func (h *history) setPod(i int) {
+func (h *history) setPod(i, group int) {
 	p := compiletest.Pod(i, "n1")
-	p.Labels = map[string]string{"group": fmt.Sprint(rapid.IntRange(0, 3).Draw(h.T, "group"))}
+	p.Labels = map[string]string{"group": fmt.Sprint(group)}
 	old, attached := h.w.Pod(p.Key()), h.w.Attachment(p.Key()) != nil
 	switch {
 	case old != nil && old.Terminating:
@@ -262,7 +308,7 @@ func (h *history) setPod(i int) {
 			h.step()
 		}
 	}
-	h.show(p.Key(), func(w *world.World) { w.SetPod(p) })
+	h.show("pod", p.Key(), func(w *world.World) { w.SetPod(p) })
 	h.quiet = false
 }
 
@@ -274,7 +320,7 @@ func (h *history) delPod(i int) {
 		if p := h.w.Pod(key); p != nil && rapid.Bool().Draw(h.T, "going") {
 			going := *p
 			going.Terminating = true
-			h.show(key, func(w *world.World) { w.SetPod(&going) })
+			h.show("pod", key, func(w *world.World) { w.SetPod(&going) })
 			h.quiet = false
 		}
 		return
@@ -288,31 +334,53 @@ func (h *history) delPod(i int) {
 	}) {
 		end = h.show // a pod's object is gone long before another pod has its address, as seen by a later process
 	}
-	end(key, func(w *world.World) { w.DelPod(key) })
+	end("pod", key, func(w *world.World) { w.DelPod(key) })
 	h.quiet = false
 }
 
 // follow has a holder get further, and answer.
 func (h *history) follow(name string) {
+	h.followBut(name, rapid.SampledFrom(append([]string{"", "all"}, kinds...)).Draw(h.T, "late with"))
+}
+
+// followBut has a holder follow all kinds to the end but one, or "all", and answer.
+func (h *history) followBut(name, late string) {
 	at := h.holders[name]
 	if at.dead {
 		return
 	}
-	for range rapid.IntRange(0, len(h.log)-at.pos).Draw(h.T, "further") {
-		h.log[at.pos](at.world)
-		at.pos++
+	for _, kind := range kinds {
+		end := len(h.log)
+		if late == kind || late == "all" {
+			end = rapid.IntRange(at.pos[kind], end).Draw(h.T, "as far as")
+		}
+		at.follow(h.log, kind, end)
 	}
 	h.asked = slices.DeleteFunc(h.asked, func(q question) bool {
-		if q.Node != name || q.at > at.pos && rapid.Bool().Draw(h.T, "waits") {
+		if q.Node != name || !at.hasReached(q.at) && rapid.Bool().Draw(h.T, "waits") {
 			return false
 		}
 		a := clearance.Answer{Question: q.Question}
-		if q.at > at.pos {
+		if !at.hasReached(q.at) {
 			a.Err = errors.New("not yet")
 		}
 		h.answers = append(h.answers, a)
 		return true
 	})
+}
+
+// follow has a holder see the events of a kind before one.
+func (h *holder) follow(log []event, kind string, end int) {
+	for _, e := range log[h.pos[kind]:end] {
+		if e.kind == kind {
+			e.change(h.world)
+		}
+	}
+	h.pos[kind] = end
+}
+
+func (h *holder) hasReached(v versions) bool {
+	return !slices.ContainsFunc(kinds, func(kind string) bool { return h.pos[kind] < v[kind] })
 }
 
 // settle removes pods that are detached, and has all holders live, follow and answer, for as long as it takes.
@@ -328,8 +396,9 @@ func (h *history) settle() {
 	for range 10 {
 		for _, name := range []string{"n2", "n3"} {
 			at := h.holders[name]
-			for at.dead = false; at.pos < len(h.log); at.pos++ {
-				h.log[at.pos](at.world)
+			at.dead = false
+			for _, kind := range kinds {
+				at.follow(h.log, kind, len(h.log))
 			}
 			h.follow(name)
 		}
