@@ -26,7 +26,9 @@ const (
 	// maxPodIPs is more than the one a family that a pod has.
 	maxPodIPs = 8
 	// maxHeld is far more egress IPs than one node can have on a link.
-	maxHeld      = 8192
+	maxHeld = 8192
+	// maxUID is the length of a UID.
+	maxUID       = 36
 	maxConflicts = 256
 	maxProblems  = 256
 	// maxNetworks of an EgressIPTraffic; the CRD has the same.

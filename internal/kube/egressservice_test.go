@@ -156,7 +156,8 @@ func TestGivingsAreRepeated(t *testing.T) {
 		t.Errorf("given %s, and the one that leaves %s", p.Since(is), p.Since(was))
 	}
 	h := &world.Holding{Node: "n1", BootID: "b", Holds: map[string][]netip.Addr{"e": {ip}, "shop/web": {ip}},
-		Steers: map[string][]world.Assignment{"e": {was}, "shop/web": {was}}}
+		HeldUID: map[world.EgressAddress]string{{Object: "e", IP: ip}: "1", {Object: "shop/web", IP: ip}: "2"},
+		Steers:  map[string][]world.Assignment{"e": {was}, "shop/web": {was}}}
 	for _, since := range []ref.Since{0, since} {
 		for object := range h.Holds {
 			h.SayHeld(object, ip, since)
@@ -165,6 +166,9 @@ func TestGivingsAreRepeated(t *testing.T) {
 		o := EgressNode(h, "uid", "v1", nil)
 		o.Status = throughJSON(t, o.Status)
 		back := Holding(o)
+		if !maps.Equal(back.HeldUID, h.HeldUID) {
+			t.Errorf("held for %v, want %v", back.HeldUID, h.HeldUID)
+		}
 		if !maps.Equal(back.HeldSince, h.HeldSince) || !maps.Equal(back.SteersSince, h.SteersSince) {
 			t.Errorf("have %v and %v, want %v and %v", back.HeldSince, back.SteersSince, h.HeldSince, h.SteersSince)
 		}

@@ -19,7 +19,8 @@ import (
 
 // Holding is what a node says it holds, as far as this program knows what is said.
 func Holding(o *egretv1.EgressNode) *world.Holding {
-	h := &world.Holding{Node: o.Name, BootID: o.Status.BootID, Holds: map[string][]netip.Addr{}}
+	h := &world.Holding{Node: o.Name, BootID: o.Status.BootID, Holds: map[string][]netip.Addr{},
+		HeldUID: map[world.EgressAddress]string{}}
 	if h.BootID == "" {
 		return h
 	}
@@ -53,6 +54,9 @@ func readHeld(h *world.Holding, list []egretv1.HeldAddress) {
 			seen[one] = true
 			h.Holds[key] = append(h.Holds[key], a)
 			h.SayHeld(key, a, since)
+			if held.UID != "" {
+				h.HeldUID[one] = held.UID[:min(len(held.UID), maxUID)]
+			}
 		}
 	}
 	for _, ips := range h.Holds {
@@ -188,13 +192,13 @@ func writeHeld(h *world.Holding, s *egretv1.EgressNodeStatus) {
 	for _, key := range slices.Sorted(maps.Keys(h.Holds)) {
 		o := ref.OfKey(key)
 		for _, ip := range sortedCopy(h.Holds[key], netip.Addr.Compare) {
-			since := h.Held(key, ip).String()
+			since, uid := h.Held(key, ip).String(), h.HeldUID[world.EgressAddress{Object: key, IP: ip}]
 			if o.Kind == ref.EgressIP {
-				s.Holding = append(s.Holding, egretv1.Held{EgressIP: key, IP: ip.String(), Since: since})
+				s.Holding = append(s.Holding, egretv1.Held{EgressIP: key, IP: ip.String(), Since: since, UID: uid})
 				continue
 			}
 			s.HeldAddresses = append(s.HeldAddresses, egretv1.HeldAddress{Kind: o.Kind, Namespace: o.Namespace,
-				Name: o.Name, Network: ref.DefaultNetwork, IP: ip.String(), Since: since})
+				Name: o.Name, Network: ref.DefaultNetwork, IP: ip.String(), Since: since, UID: uid})
 		}
 	}
 }

@@ -99,10 +99,10 @@ func fitReport(s *egretv1.EgressNodeStatus) {
 	}
 }
 
-// dropTimes leaves out since when egress IPs are held and steered to.
+// dropTimes leaves out since when egress IPs are held and steered to, and for which objects.
 func dropTimes(s *egretv1.EgressNodeStatus) {
 	for i := range s.Holding {
-		s.Holding[i].Since = ""
+		s.Holding[i].Since, s.Holding[i].UID = "", ""
 	}
 	for i := range s.Steers {
 		s.Steers[i].Since = ""

@@ -11,7 +11,7 @@ func heldAddresses(s *egretv1.EgressNodeStatus) []egretv1.HeldAddress {
 	out := make([]egretv1.HeldAddress, 0, len(s.Holding)+len(s.HeldAddresses))
 	for _, h := range s.Holding {
 		out = append(out, egretv1.HeldAddress{Kind: ref.EgressIP, Name: h.EgressIP, Network: ref.DefaultNetwork,
-			IP: h.IP, Since: h.Since})
+			IP: h.IP, Since: h.Since, UID: h.UID})
 	}
 	for _, a := range s.HeldAddresses {
 		if a.Kind != ref.EgressIP || a.Network != ref.DefaultNetwork {

@@ -33,7 +33,7 @@ func reported() *egretv1.EgressNode {
 func TestReportForms(t *testing.T) {
 	s := reported().Status
 	have := fmt.Sprint(s.Holding, s.HeldAddresses)
-	if want := "[{e 172.18.0.33 }] []"; have != want {
+	if want := "[{e 172.18.0.33  }] []"; have != want {
 		t.Errorf("have %s, want %s", have, want)
 	}
 	want := "[network/172.19.1.0/24: eth1 is down process/northd: does not answer egressip/e: nb refused a row]"

@@ -20,16 +20,17 @@ type Report struct {
 	Egress bool   // this node can be given egress IPs
 	// Holding are the addresses that this node translates to, with since when, as far as the object's status says.
 	Holding   map[world.EgressAddress]ref.Since
-	Steers    []plan.Steered    // sorted
-	Problems  []world.Problem   // sorted
-	Conflicts []holder.Conflict // sorted
-	Port      uint16            // where this agent answers others
+	UIDs      map[world.EgressAddress]string // of the objects that these are held for, where known
+	Steers    []plan.Steered                 // sorted
+	Problems  []world.Problem                // sorted
+	Conflicts []holder.Conflict              // sorted
+	Port      uint16                         // where this agent answers others
 }
 
 // Equal compares two reports.
 func (r Report) Equal(o Report) bool {
 	return r.Owner == o.Owner && r.Egress == o.Egress && r.Port == o.Port && maps.Equal(r.Holding, o.Holding) &&
-		slices.Equal(r.Steers, o.Steers) &&
+		maps.Equal(r.UIDs, o.UIDs) && slices.Equal(r.Steers, o.Steers) &&
 		slices.Equal(r.Problems, o.Problems) && slices.Equal(r.Conflicts, o.Conflicts)
 }
 
@@ -47,7 +48,7 @@ func (r Report) egressNode(node, bootID, version string) *egretv1.EgressNode {
 func (r Report) holdingOf(node, bootID string) *world.Holding {
 	h := &world.Holding{
 		Node: node, BootID: bootID, Holds: map[string][]netip.Addr{}, Conflicts: map[string][]world.Conflict{},
-		Steers: map[string][]world.Assignment{}, Port: r.Port,
+		Steers: map[string][]world.Assignment{}, Port: r.Port, HeldUID: r.UIDs,
 	}
 	for _, s := range r.Steers {
 		to, object := world.Assignment{Node: s.Node, IP: s.IP}, s.Object.Key()
@@ -69,7 +70,7 @@ func (r Report) holdingOf(node, bootID string) *world.Holding {
 
 // adoptedReport is what a former process of this boot said last.
 func adoptedReport(h *world.Holding) Report {
-	r := Report{Holding: map[world.EgressAddress]ref.Since{}}
+	r := Report{Holding: map[world.EgressAddress]ref.Since{}, UIDs: h.HeldUID}
 	for name, ips := range h.Holds {
 		for _, ip := range ips {
 			r.Holding[world.EgressAddress{Object: name, IP: ip}] = h.Held(name, ip)
@@ -163,9 +164,29 @@ func (r *reporting) composeNext(w *world.World, n *world.Node, o Outcome, confir
 	}
 	left := unassignedHeld(w, w.Self, r.mayHold, o)
 	r.mayHold = mayHold(r.mayHold, o)
-	r.last = composeReport(w.Self, n.UID, r.last, o, confirmed)
+	before := r.last
+	r.last = composeReport(w.Self, n.UID, before, o, confirmed)
 	maps.Copy(r.last.Holding, left)
+	r.last.UIDs = r.last.holdingUIDs(w, before)
 	_, r.last.Egress = n.Labels[world.AssignableLabel]
+}
+
+// holdingUIDs returns the short UIDs of the objects that addresses are held for. An object whose status says that an
+// address was given then is the one that it was given to. Else it is the one of the previous report.
+func (r Report) holdingUIDs(w *world.World, before Report) map[world.EgressAddress]string {
+	uids := map[world.EgressAddress]string{}
+	for a, since := range r.Holding {
+		p, uid := w.PlacementOf(a.Object), ""
+		if p != nil && p.Since(world.Assignment{Node: w.Self, IP: a.IP}) == since {
+			uid = world.ShortUID(w.ClaimantOf(ref.OfKey(a.Object)).UID)
+		} else if was, is := before.Holding[a]; is && was == since {
+			uid = before.UIDs[a]
+		}
+		if since != 0 && uid != "" {
+			uids[a] = uid
+		}
+	}
+	return uids
 }
 
 // plannedAddresses are the addresses that a round's plan translates to, as they were given.

@@ -72,6 +72,42 @@ func TestReport(t *testing.T) {
 	}
 }
 
+// TestReportNamesUIDs: a report has the UID of the object that an address was given to, also when another object has
+// its name by now; and a later process of the agent repeats it.
+func TestReportNamesUIDs(t *testing.T) {
+	w := compiletest.Small("n1", world.SharedGateway)
+	e := compiletest.EgressIP(0, "", compiletest.EgressAddr(0)[0])
+	i := world.Assignment{Node: "n1", IP: e.IPs[0]}
+	at := world.EgressAddress{Object: "e0", IP: i.IP}
+	e.UID, e.Items, e.Given = "1111-1", []world.Assignment{i}, []world.Given{{Assignment: i, Since: 5}}
+	e.InForce[world.V4] = true
+	var r reporting
+	round := func(o Outcome) string {
+		r.composeNext(w, w.Node("n1"), o, true, "boot-n1")
+		return r.last.holdingOf("n1", "boot-n1").HeldUID[at]
+	}
+	w.SetEgressIP(e)
+	held := Outcome{State: compile.Full(w, all.Features()), Shrunk: true}
+	if uid := round(held); uid != "1111" {
+		t.Errorf("held for %q", uid)
+	}
+	second := *e
+	second.UID, second.Items, second.Given, second.InForce = "2222-2", nil, nil, [2]bool{}
+	w.SetEgressIP(&second)
+	left := Outcome{State: compile.Full(w, all.Features())}
+	if uid := round(left); uid != "1111" {
+		t.Errorf("rows of the former object are left, held for %q", uid)
+	}
+	w.SetHolding(r.last.holdingOf("n1", "boot-n1"))
+	r = reporting{}
+	if uid := round(left); uid != "1111" {
+		t.Errorf("a later process: held for %q", uid)
+	}
+	if uid := round(Outcome{State: left.State, Shrunk: true}); uid != "" {
+		t.Errorf("nothing is left, held for %q", uid)
+	}
+}
+
 // TestReportRepeatsTheGiving: since when an address was given to a holder is repeated of what the node does by it: at
 // once where all is in OVS, whether or not the node saw that it was taken away meanwhile; until then as it was before.
 func TestReportRepeatsTheGiving(t *testing.T) {

@@ -15,11 +15,24 @@ type HeldFor struct {
 	Unsaid       bool
 }
 
-// HeldBefore says whether a node's claim to an address for an object is of a giving before a time: of a former object,
-// where that is when the one of this key was made. It does not record: a change of a node's times changes HeldAt.
-func (w *World) HeldBefore(node, object string, ip netip.Addr, made time.Time) bool {
-	since := w.holdings[node].Held(object, ip)
-	return since != 0 && since < ref.SinceTime(made)
+// HeldBefore says whether a node's claim to an address is of a former object of the same key, by UID, or by the time
+// when the present one was made. It does not record: a change of a node's words changes HeldAt. The time alone is not
+// enough: the controller's clock, by which an address is given, may be ahead of the API server's.
+func (w *World) HeldBefore(node, object string, ip netip.Addr, uid string, made time.Time) bool {
+	h := w.holdings[node]
+	said, since := h.heldUID(object, ip), h.Held(object, ip)
+	return said != "" && said != ShortUID(uid) || since != 0 && since < ref.SinceTime(made)
+}
+
+// ShortUID returns the start of a UID: enough to tell two objects of one key apart. All agents receive it with each
+// report of a holder.
+func ShortUID(uid string) string { return uid[:min(len(uid), 4)] }
+
+func (h *Holding) heldUID(object string, ip netip.Addr) string {
+	if h == nil {
+		return ""
+	}
+	return h.HeldUID[EgressAddress{object, ip}]
 }
 
 // HeldAt are the nodes that say since their last boot that they hold an address, with the objects, sorted,
@@ -96,7 +109,8 @@ func (w *World) heldMoved(node string, old, new *Holding) {
 			if was && !is {
 				w.letGo(object, i, old.Held(object, ip), new == nil)
 			}
-			anew := was != is || old.Held(object, ip) != new.Held(object, ip) || old.bootOrNone() != new.bootOrNone()
+			anew := was != is || old.Held(object, ip) != new.Held(object, ip) ||
+				old.heldUID(object, ip) != new.heldUID(object, ip) || old.bootOrNone() != new.bootOrNone()
 			if said := is && w.hasSaid(object, i); said || anew {
 				w.noteHeldAt(ip)
 			}

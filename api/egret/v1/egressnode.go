@@ -217,6 +217,12 @@ type Held struct {
 	// +kubebuilder:validation:MaxLength=27
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z$`
 	Since string `json:"since,omitempty"`
+	// UID is the start of the object's UID. Absent: since is absent, or an earlier agent wrote this.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=36
+	// +kubebuilder:validation:Pattern=`^[0-9A-Za-z-]+$`
+	UID string `json:"uid,omitempty"`
 }
 
 // HeldAddress is an address that the node translates to and answers for, on behalf of an object.
@@ -261,6 +267,12 @@ type HeldAddress struct {
 	// +kubebuilder:validation:MaxLength=27
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z$`
 	Since string `json:"since,omitempty"`
+	// UID is the start of the object's UID. Absent: since is absent, or an earlier agent wrote this.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=36
+	// +kubebuilder:validation:Pattern=`^[0-9A-Za-z-]+$`
+	UID string `json:"uid,omitempty"`
 }
 
 // Problem is what keeps the node from doing something for an object.

@@ -30,13 +30,13 @@ func ofAnother(all *world.World, w *world.View, h world.HeldFor, object Claimant
 		return true
 	}
 	p := w.PlacementOf(object.Key)
-	return (p == nil || !p.Names(h.Node, ip)) && all.HeldBefore(h.Node, object.Key, ip, object.Made)
+	return (p == nil || !p.Names(h.Node, ip)) && all.HeldBefore(h.Node, object.Key, ip, object.UID, object.Made)
 }
 
 // Claimant is an object that an address is for, and when it was made.
 type Claimant struct {
-	Key  string
-	Made time.Time
+	Key, UID string
+	Made     time.Time
 }
 
 // isOut says whether a node is taken for dead by the leader, and by Kubernetes, too. That the leader does not reach it

@@ -257,7 +257,7 @@ func (a *assigner) waitReason(o *object, ip netip.Addr) refusal {
 	if by, is := a.givenUp[ip]; is {
 		return stillGivenBy(ip, by)
 	}
-	self := handover.Claimant{Key: o.e.Name, Made: o.e.Created}
+	self := handover.Claimant{Key: o.e.Name, UID: o.e.UID, Made: o.e.Created}
 	if h, is := handover.Standing(a.world, a.w, self, ip); is && !o.e.Keeps(ip) {
 		return standingAt(ip, h)
 	}

@@ -99,6 +99,28 @@ func TestStandingNamesake(t *testing.T) {
 	}
 }
 
+// TestNamesakeOfAnotherUID: the UID tells the former object, whatever the clock of the controller that gave the address
+// to its holder. An object does not wait for a former holder of its own.
+func TestNamesakeOfAnotherUID(t *testing.T) {
+	for uid, waits := range map[string]bool{"former": true, "e": false} {
+		w := newWorld()
+		three(w)
+		n := node("n3", 4, "172.18.0.4/24")
+		n.Labels = nil
+		w.SetNode(n)
+		e := object("e", 0, "172.18.0.33")
+		at := world.EgressAddress{Object: "e", IP: e.IPs[0]}
+		h := &world.Holding{Node: "n3", BootID: "boot", Holds: map[string][]netip.Addr{"e": e.IPs},
+			HeldUID: map[world.EgressAddress]string{at: world.ShortUID(uid)}}
+		h.SayHeld("e", at.IP, ref.SinceTime(e.Created.Add(time.Hour)))
+		w.SetHolding(h)
+		w.SetEgressIP(e)
+		if d := settle(w)["e"]; (len(d.Items) == 0) != waits {
+			t.Errorf("held for an object of UID %s: %q", uid, items(d))
+		}
+	}
+}
+
 // TestWaitsForFormerHolder: that a node has let go of an address is news for who waits for it, and for nobody else.
 func TestWaitsForFormerHolder(t *testing.T) {
 	x, now := newTerm(false), time.Unix(100_000, 0)

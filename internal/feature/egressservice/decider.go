@@ -212,7 +212,7 @@ func (d *Decider) resourceOwners(w *world.World, r reading) owners {
 	return owners{label: d.sharing.ownerOf(w, r.s, thing{label: labelOf(r.s)}),
 		of: func(ip netip.Addr) string { return d.sharing.ownerOf(w, r.s, thing{ip: ip}) },
 		standing: func(ip netip.Addr) string {
-			self := handover.Claimant{Key: r.s.Key(), Made: r.s.Created}
+			self := handover.Claimant{Key: r.s.Key(), UID: r.s.UID, Made: r.s.Created}
 			if h, is := handover.Standing(w, r.w, self, ip); is {
 				return handover.StandingText(ip, h)
 			}
