@@ -172,13 +172,13 @@ func TestRecordComesBack(t *testing.T) {
 	for _, r := range []world.Record{{}, {Addrs: []netip.Addr{netip.MustParseAddr("172.18.0.2"),
 		netip.MustParseAddr("fd00:18::2")}}, {MAC: mac}} {
 		n := Node(annotated(map[string]string{v1.AnnotationRecordedAddresses: RecordAnnotation(r)}))
-		if !n.Record.Equal(r) || len(n.Problems) > 0 {
+		if !n.Record.Same(r) || len(n.Problems) > 0 {
 			t.Errorf("%+v came back as %+v, %v", r, n.Record, n.Problems)
 		}
 	}
 	for _, garbage := range []string{"", "x", `{"addresses":["x"]}`, `{"mac-address":"33:33:00:00:00:02"}`} {
 		n := Node(annotated(map[string]string{v1.AnnotationRecordedAddresses: garbage}))
-		if !n.Record.Equal(world.Record{}) || len(n.Problems) != 1 {
+		if !n.Record.Same(world.Record{}) || len(n.Problems) != 1 {
 			t.Errorf("%q: %+v, %v", garbage, n.Record, n.Problems)
 		}
 	}
@@ -316,8 +316,8 @@ func TestEgressNodeSelector(t *testing.T) {
 	} {
 		e := EgressIP(&v1.EgressIP{Spec: v1.EgressIPSpec{EgressIPs: []string{"172.18.0.33"},
 			EgressNodeSelector: c.selector}})
-		if e.Nodes.Matches(a) != c.a || e.Nodes.Matches(b) != c.b {
-			t.Errorf("%s: matches %t, %t", name, e.Nodes.Matches(a), e.Nodes.Matches(b))
+		if e.Nodes.SelectsNode(a) != c.a || e.Nodes.SelectsNode(b) != c.b {
+			t.Errorf("%s: matches %t, %t", name, e.Nodes.SelectsNode(a), e.Nodes.SelectsNode(b))
 		}
 		if p := e.Nodes.Problem; !strings.HasPrefix(p, c.problem) || (p == "") != (c.problem == "") || len(p) > 1024 {
 			t.Errorf("%s: problem %.300q, want %q", name, p, c.problem)

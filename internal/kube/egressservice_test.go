@@ -77,11 +77,11 @@ func TestEgressService(t *testing.T) {
 		!strings.Contains(s.Problems[1], "spec.network") {
 		t.Errorf("problems: %q", s.Problems)
 	}
-	if !strings.Contains(s.Nodes.Problem, "spec.nodeSelector") || s.Nodes.Matches(&world.Node{}) {
+	if !strings.Contains(s.Nodes.Problem, "spec.nodeSelector") || s.Nodes.SelectsNode(&world.Node{}) {
 		t.Errorf("selector: %+v", s.Nodes)
 	}
 	if s := EgressService(&v1.EgressService{}); s.SourceIPBy != world.SourceLoadBalancerIP || len(s.Problems) > 0 ||
-		!s.Nodes.Matches(&world.Node{}) {
+		!s.Nodes.SelectsNode(&world.Node{}) {
 		t.Errorf("an empty one is %+v", s)
 	}
 }

@@ -48,7 +48,7 @@ func missingAnnotations(shown, should *world.Node) map[string]string {
 	if shown.AllocationProblem != should.AllocationProblem {
 		set[v1.AnnotationAllocationProblem] = should.AllocationProblem
 	}
-	if len(set) == 0 && !shown.Record.Equal(should.Record) {
+	if len(set) == 0 && !shown.Record.Same(should.Record) {
 		set[v1.AnnotationRecordedAddresses] = RecordAnnotation(should.Record)
 	}
 	return MergeNetworks(shown.OtherNetworks, set)

@@ -62,7 +62,7 @@ func derivesActivity() Derived[string, [2]activity] {
 			}
 			return by
 		},
-		exists: func(w *tables, key string) bool { return w.egressServices[key] != nil },
+		exists: func(w *View, key string) bool { return w.egressServices[key] != nil },
 		entry:  func(key string) Entry { return Entry{KindEgressServiceActive, key} },
 	}
 }

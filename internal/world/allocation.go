@@ -33,5 +33,5 @@ func allocatedOver(shown *Node, d Decision) *Node {
 func sameAllocation(a, b *Node) bool {
 	return a.ID == b.ID && slices.Equal(a.Subnets, b.Subnets) &&
 		slices.Equal(a.Join, b.Join) && slices.Equal(a.Transit, b.Transit) &&
-		a.Record.Equal(b.Record) && a.AllocationProblem == b.AllocationProblem && maps.Equal(a.Labels, b.Labels)
+		a.Record.Same(b.Record) && a.AllocationProblem == b.AllocationProblem && maps.Equal(a.Labels, b.Labels)
 }

@@ -382,17 +382,3 @@ func (e *EgressIP) keptAddresses() (out []netip.Addr) {
 	}
 	return out
 }
-
-// NoteInIndex keeps in an index whether a name is there under a key. The names of a key are sorted.
-func NoteInIndex[K comparable](index map[K][]string, a K, name string, is bool) {
-	at, found := slices.BinarySearch(index[a], name)
-	switch {
-	case is && !found:
-		index[a] = slices.Insert(index[a], at, name)
-	case !is && found:
-		index[a] = slices.Delete(index[a], at, at+1)
-	}
-	if len(index[a]) == 0 {
-		delete(index, a)
-	}
-}

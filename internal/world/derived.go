@@ -5,8 +5,8 @@ package world
 // depends on what was before cannot be one.
 type Derived[K, V comparable] struct {
 	of     func(v *View, k K) V
-	exists func(w *tables, k K) bool // a value is kept for as long
-	entry  func(k K) Entry           // how followers of the world know the value; nil: they do not
+	exists func(w *View, k K) bool // a value is kept for as long
+	entry  func(k K) Entry         // how followers of the world know the value; nil: they do not
 	values map[K]*derivedValue[V]
 	stale  map[K]struct{}
 }
@@ -49,7 +49,7 @@ func (d *Derived[K, V]) computeValue(v *View, k K, one *derivedValue[V]) {
 func (d *Derived[K, V]) renewValue(v *View, k K) {
 	delete(d.stale, k)
 	one := d.values[k]
-	was, exists := one.value, d.exists(v.tables, k)
+	was, exists := one.value, d.exists(v, k)
 	if exists {
 		d.computeValue(v, k, one)
 	} else {
@@ -72,14 +72,4 @@ func (d *Derived[K, V]) renewValues(w *World) (any bool) {
 		any = true
 	}
 	return any
-}
-
-// renewDerived computes again what follows from a change of the world, when that is complete.
-func (w *World) renewDerived() {
-	for again := true; again; {
-		again = false
-		for _, renew := range w.derived {
-			again = renew(w) || again
-		}
-	}
 }

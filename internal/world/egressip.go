@@ -178,3 +178,11 @@ func (e *EgressIP) placementOrNone() Placement {
 	}
 	return e.Placement
 }
+
+// ByPrecedence is the one order of precedence: creation, then name.
+func ByPrecedence(a, b *EgressIP) int {
+	if c := a.Created.Compare(b.Created); c != 0 {
+		return c
+	}
+	return cmp.Compare(a.Name, b.Name)
+}

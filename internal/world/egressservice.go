@@ -127,7 +127,7 @@ func (w *View) HasBeenHost() bool {
 	return w.hostsEgress(w.Self) || w.hostsEgress(HostAll)
 }
 
-func (w *tables) hostsEgress(node string) bool {
+func (w *View) hostsEgress(node string) bool {
 	_, is := w.egressHosts[node]
 	return is
 }

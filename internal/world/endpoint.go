@@ -165,7 +165,7 @@ func (w *View) EgressServiceServed(key string) bool {
 	return w.servesEgressService(key)
 }
 
-func (w *tables) servesEgressService(key string) bool {
+func (w *View) servesEgressService(key string) bool {
 	namespace, _, _ := strings.Cut(key, "/")
 	if in := w.endpoints[namespace]; in != nil {
 		_, is := in.of[key]
@@ -201,12 +201,6 @@ func (in *endpoints) replaceBackends(key string, now []backend, egress bool) (mo
 		}
 	}
 	return moved
-}
-
-func removeFromIndex[K comparable](from map[K][]string, at K, key string) {
-	if from[at] = withoutString(from[at], key); len(from[at]) == 0 {
-		delete(from, at)
-	}
 }
 
 // sortedBackends are a Service's endpoints, sorted, each once.

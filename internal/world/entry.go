@@ -1,29 +1,9 @@
 package world
 
-import (
-	"slices"
-
-	"github.com/egret-net/egret/internal/ref"
-)
-
 // Entry names something that can be read in a world: one object, one entry of an index, or a whole table (Key "").
 type Entry struct {
 	Kind Kind
 	Key  string
-}
-
-// FollowChanges calls changed with each entry that changes from now on. The world may be in the middle of the change:
-// changed only notes the entry.
-func (w *World) FollowChanges(changed func(Entry)) { w.followers = append(w.followers, changed) }
-
-// noteChanged tells the entry's Readers, and the followers, that an entry changes.
-func (w *tables) noteChanged(k Kind, key string) {
-	if s := w.sources[Entry{k, key}]; s != nil {
-		s.tellReaders()
-	}
-	for _, changed := range w.followers {
-		changed(Entry{k, key})
-	}
 }
 
 // Kind is a table or an index of the world.
@@ -88,37 +68,3 @@ const (
 	KindEgressServicesAt
 	KindEgressServiceActive // whether an EgressService decides about its pods' packets
 )
-
-// Keys lists the objects of a kind, in no order; for the kinds that features compile one by one.
-func (w *World) Keys(k Kind) []string {
-	if t, is := w.kinds[k]; is {
-		return t.allKeys()
-	}
-	return []string{""}
-}
-
-// Object is what references call an object of a kind; zero of the cluster default network, and of kinds that there is
-// one of.
-func (w *World) Object(k Kind, key string) ref.Object {
-	t, is := w.kinds[k]
-	if !is || k == KindNetwork && key == ref.DefaultNetwork {
-		return ref.Object{}
-	}
-	return ref.Of(t.objectKind(), key)
-}
-
-// ObjectKinds are all that references call the kinds of objects, sorted.
-func (w *World) ObjectKinds() []string {
-	var names []string
-	for _, t := range w.kinds {
-		names = append(names, t.objectKind())
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
-// Has says whether the object of a kind exists.
-func (w *World) Has(k Kind, key string) bool {
-	t, is := w.kinds[k]
-	return !is || t.hasKey(key)
-}

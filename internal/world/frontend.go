@@ -31,7 +31,7 @@ func (w *View) IsFirst(f Frontend, key string) bool {
 
 func isFirst(f Frontend, key string) string { return f.String() + " " + key }
 
-func (w *tables) firstClaimant(f Frontend) string {
+func (w *View) firstClaimant(f Frontend) string {
 	if len(w.claims[f]) == 0 {
 		return ""
 	}
@@ -240,17 +240,6 @@ func (n *Node) primaryAddresses() []netip.Addr {
 	var out []netip.Addr
 	for _, p := range n.Primary {
 		out = append(out, p.Addr())
-	}
-	return out
-}
-
-// withoutString is a new list.
-func withoutString(list []string, s string) []string {
-	var out []string
-	for _, x := range list {
-		if x != s {
-			out = append(out, x)
-		}
 	}
 	return out
 }

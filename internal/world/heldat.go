@@ -77,7 +77,7 @@ func derivesOverclaim() Derived[string, bool] {
 			}
 			return v.Self == "" && n > MostStanding
 		},
-		exists: func(w *tables, node string) bool { return w.holdings[node] != nil },
+		exists: func(w *View, node string) bool { return w.holdings[node] != nil },
 		entry:  func(node string) Entry { return Entry{KindOverclaims, node} },
 	}
 }

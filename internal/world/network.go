@@ -182,7 +182,7 @@ func derivesPrimary() Derived[string, string] {
 			}
 			return best.Name
 		},
-		exists: func(w *tables, namespace string) bool { return w.namespaces[namespace] != nil },
+		exists: func(w *View, namespace string) bool { return w.namespaces[namespace] != nil },
 	}
 }
 

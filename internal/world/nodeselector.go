@@ -10,8 +10,8 @@ type NodeSelector struct {
 	Problem string
 }
 
-// Matches says whether a node may host the addresses. A selector that could not be read matches none.
-func (s NodeSelector) Matches(n *Node) bool {
+// SelectsNode says whether a node may host the addresses. A selector that could not be read matches none.
+func (s NodeSelector) SelectsNode(n *Node) bool {
 	return s.Problem == "" && (s.Labels == nil || s.Labels.Matches(labels.Set(n.Labels)))
 }
 

@@ -28,12 +28,12 @@ func derivesOverlap() Derived[pair, [2]bool] {
 			}
 			return by
 		},
-		exists: func(w *tables, p pair) bool { return w.egressIPs[p.one] != nil && w.egressIPs[p.other] != nil },
+		exists: func(w *View, p pair) bool { return w.egressIPs[p.one] != nil && w.egressIPs[p.other] != nil },
 	}
 }
 
 // hasNetworks says whether an EgressIP's selector of traffic selects any that count, by family.
-func (w *tables) hasNetworks(e *EgressIP) (by [2]bool) {
+func (w *View) hasNetworks(e *EgressIP) (by [2]bool) {
 	counts, _ := w.countedTraffic(e)
 	for _, t := range counts {
 		if n := len(t.Networks); n > 0 { // in order, so that those of a family are together

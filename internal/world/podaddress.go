@@ -3,6 +3,7 @@ package world
 import (
 	"cmp"
 	"iter"
+	"maps"
 	"net/netip"
 	"slices"
 
@@ -226,4 +227,27 @@ func (w *View) Taken(p *Pod) (out []TakenAddress) {
 		}
 	}
 	return out
+}
+
+// Attachments lists the pods that have a port on this node, "namespace/name".
+func (w *View) Attachments() []string {
+	w.noteRead(KindAttachments, "")
+	return slices.Sorted(maps.Keys(w.attachments))
+}
+
+// Attachment is a pod's port on this node, or nil.
+func (w *View) Attachment(key string) *Attachment {
+	w.noteRead(KindAttachment, key)
+	return w.attachments[key]
+}
+
+// SetAttachment adds or replaces a pod's port.
+func (w *World) SetAttachment(a *Attachment) { Set(w, KindAttachment, a) }
+
+// DelAttachment removes a pod's port, unless a newer one of the same pod has taken its place.
+func (w *World) DelAttachment(key, hostIface string) {
+	if a := w.attachments[key]; a == nil || a.HostIface != hostIface {
+		return
+	}
+	Del[Attachment](w, KindAttachment, key)
 }

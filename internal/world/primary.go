@@ -39,3 +39,21 @@ func ownAddrs(preferred, uplink []netip.Prefix, told []netip.Addr) []netip.Prefi
 	}
 	return out
 }
+
+// Host is this host's facts; nil until they were read.
+func (w *View) Host() *Host {
+	w.noteRead(KindHost, "")
+	return w.host
+}
+
+// SetHost replaces the host's facts.
+func (w *World) SetHost(h *Host) {
+	w.found = h
+	w.settleHost()
+}
+
+func (h *Host) equalHost(o *Host) bool {
+	return h.UplinkMAC == o.UplinkMAC && h.MTU == o.MTU && slices.Equal(h.Primary, o.Primary) &&
+		slices.Equal(h.Addrs, o.Addrs) && slices.Equal(h.Gateways, o.Gateways) && slices.EqualFunc(h.Links, o.Links,
+		Link.equalLink) && slices.EqualFunc(h.Tables, o.Tables, HostTable.equalTable)
+}

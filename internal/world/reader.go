@@ -96,12 +96,6 @@ func (r *Reader) noteSource(s *source) {
 	}
 }
 
-// ForgetReaders forgets all Readers, whose owners are gone.
-func (w *World) ForgetReaders() {
-	clear(w.sources)
-	w.keepDerivedTables()
-}
-
 // Readers has a Reader for each of several units.
 type Readers[U comparable] struct {
 	stale map[U]struct{}
@@ -127,5 +121,19 @@ func (r Readers[U]) ForgetUnit(u U) {
 	if one := r.of[u]; one != nil {
 		one.ForgetReads()
 		delete(r.of, u)
+	}
+}
+
+// FollowChanges calls changed with each entry that changes from now on. The world may be in the middle of the change:
+// changed only notes the entry.
+func (w *World) FollowChanges(changed func(Entry)) { w.followers = append(w.followers, changed) }
+
+// noteChanged tells the entry's Readers, and the followers, that an entry changes.
+func (w *tables) noteChanged(k Kind, key string) {
+	if s := w.sources[Entry{k, key}]; s != nil {
+		s.tellReaders()
+	}
+	for _, changed := range w.followers {
+		changed(Entry{k, key})
 	}
 }

@@ -15,8 +15,8 @@ type Record struct {
 	MAC HardwareAddr
 }
 
-// Equal compares two records.
-func (r Record) Equal(o Record) bool { return r.MAC == o.MAC && slices.Equal(r.Addrs, o.Addrs) }
+// Same compares two records.
+func (r Record) Same(o Record) bool { return r.MAC == o.MAC && slices.Equal(r.Addrs, o.Addrs) }
 
 // hasAsset says whether an asset is in the record.
 func (r Record) hasAsset(a asset) bool {

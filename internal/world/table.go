@@ -4,6 +4,8 @@ import (
 	"iter"
 	"maps"
 	"slices"
+
+	"github.com/egret-net/egret/internal/ref"
 )
 
 // Spec is what a world must know of a kind of object to keep a table of it.
@@ -129,4 +131,38 @@ func (t *table[T]) noteListed(key string) {
 	if t.in.noteChanged(t.One, key); t.All != 0 {
 		t.in.noteChanged(t.All, "")
 	}
+}
+
+// Keys lists the objects of a kind, in no order; for the kinds that features compile one by one.
+func (w *World) Keys(k Kind) []string {
+	if t, is := w.kinds[k]; is {
+		return t.allKeys()
+	}
+	return []string{""}
+}
+
+// Object is what references call an object of a kind; zero of the cluster default network, and of kinds that there is
+// one of.
+func (w *World) Object(k Kind, key string) ref.Object {
+	t, is := w.kinds[k]
+	if !is || k == KindNetwork && key == ref.DefaultNetwork {
+		return ref.Object{}
+	}
+	return ref.Of(t.objectKind(), key)
+}
+
+// ObjectKinds are all that references call the kinds of objects, sorted.
+func (w *World) ObjectKinds() []string {
+	var names []string
+	for _, t := range w.kinds {
+		names = append(names, t.objectKind())
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Has says whether the object of a kind exists.
+func (w *World) Has(k Kind, key string) bool {
+	t, is := w.kinds[k]
+	return !is || t.hasKey(key)
 }

@@ -53,7 +53,7 @@ func (w *View) Destinations(egressIP string, f Family) destinations.Set {
 }
 
 // destinationsOf are the same, by family. They are kept until they change.
-func (w *tables) destinationsOf(e *EgressIP) [2]destinations.Set {
+func (w *View) destinationsOf(e *EgressIP) [2]destinations.Set {
 	if e.Traffic == nil {
 		return [2]destinations.Set{destinations.Everything(), destinations.Everything()}
 	}
@@ -66,7 +66,7 @@ func (w *tables) destinationsOf(e *EgressIP) [2]destinations.Set {
 }
 
 // selectedNetworks are the networks of all that counts of what an EgressIP's selector of traffic selects, by family.
-func (w *tables) selectedNetworks(e *EgressIP) [2]destinations.Set {
+func (w *View) selectedNetworks(e *EgressIP) [2]destinations.Set {
 	var all [2][]netip.Prefix
 	counts, _ := w.countedTraffic(e)
 	for _, t := range counts {
@@ -84,7 +84,7 @@ const MaxNetworks = 20_000
 // countedTraffic are the EgressIPTraffics that an EgressIP selects, by age: those that count, and those that would make
 // too many networks, each of which counts as a whole or not at all. So one that comes takes nothing from those that
 // were there.
-func (w *tables) countedTraffic(e *EgressIP) (counts, leftOut []*Traffic) {
+func (w *View) countedTraffic(e *EgressIP) (counts, leftOut []*Traffic) {
 	total := 0
 	for _, t := range slices.SortedFunc(w.selectedTraffic(e), byAge) {
 		if total+len(t.Networks) > MaxNetworks {
@@ -101,7 +101,7 @@ func byAge(a, b *Traffic) int {
 	return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name))
 }
 
-func (w *tables) selectedTraffic(e *EgressIP) iter.Seq[*Traffic] {
+func (w *View) selectedTraffic(e *EgressIP) iter.Seq[*Traffic] {
 	return func(yield func(*Traffic) bool) {
 		for _, t := range w.traffic {
 			if e.selectsTraffic(t) && !yield(t) {

@@ -291,7 +291,7 @@ func noNode(e *world.EgressIP, ip netip.Addr, rest string) refusal {
 func (a *assigner) unfitFor(e *world.EgressIP, ip netip.Addr) (labelled int, not []string) {
 	for _, name := range a.world.Nodes() {
 		n := a.parts[name].node
-		if _, ok := n.Labels[world.AssignableLabel]; !ok || !e.Nodes.Matches(n) {
+		if _, ok := n.Labels[world.AssignableLabel]; !ok || !e.Nodes.SelectsNode(n) {
 			continue
 		}
 		labelled++
@@ -306,7 +306,7 @@ func (a *assigner) unfitFor(e *world.EgressIP, ip netip.Addr) (labelled int, not
 
 // selectedNetworks are those of the hosts that an object selects.
 func (a *assigner) selectedNetworks(e *world.EgressIP, f world.Family) string {
-	selected := func(h int) bool { return e.Nodes.Matches(a.hosts[h].node) }
+	selected := func(h int) bool { return e.Nodes.SelectsNode(a.hosts[h].node) }
 	var s []string
 	for _, n := range a.nets[f] {
 		if slices.ContainsFunc(n.hosts, selected) {

@@ -11,12 +11,12 @@ import (
 // isUnselected says whether a node may not keep an object's addresses by spec.egressNodeSelector. A selector that
 // cannot be read takes nothing away: traffic with the right source goes on.
 func isUnselected(e *world.EgressIP, n *world.Node) bool {
-	return e.Nodes.Problem == "" && !e.Nodes.Matches(n)
+	return e.Nodes.Problem == "" && !e.Nodes.SelectsNode(n)
 }
 
 // mayHost says whether a node may be given an object's addresses. As long as a selector cannot be read, none may.
 func mayHost(e *world.EgressIP, n *world.Node) bool {
-	return e.TrafficProblem == "" && e.Nodes.Matches(n)
+	return e.TrafficProblem == "" && e.Nodes.SelectsNode(n)
 }
 
 // unreadSelector is the selector that has to be read before a node is given an object's addresses, and why it cannot be

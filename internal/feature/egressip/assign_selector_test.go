@@ -251,7 +251,7 @@ func isEgressNode(n *world.Node) bool {
 
 // mayBeOn says whether an object's selector lets an address be on a node: if it cannot be read, only where it was.
 func mayBeOn(e *world.EgressIP, n *world.Node, i world.Assignment) bool {
-	return e.Nodes.Matches(n) || e.Nodes.Problem != "" && slices.Contains(e.Items, i)
+	return e.Nodes.SelectsNode(n) || e.Nodes.Problem != "" && slices.Contains(e.Items, i)
 }
 
 // TestSelectorMovesOnlyWhatMust: whatever becomes of a selector or of a node's labels, no address is on a node that
@@ -271,7 +271,7 @@ func TestSelectorMovesOnlyWhatMust(t *testing.T) {
 			e := w.EgressIP(name)
 			for _, i := range d.Items {
 				n := w.Node(i.Node)
-				stays := isEgressNode(n) && (e.Nodes.Problem != "" || e.Nodes.Matches(n))
+				stays := isEgressNode(n) && (e.Nodes.Problem != "" || e.Nodes.SelectsNode(n))
 				if is := slices.Contains(decided[name].Items, i); is != stays && (is || n.Ready) {
 					t.Fatalf("%s: %v stays: want %t; now on %s", name, i, stays, items(decided[name]))
 				}

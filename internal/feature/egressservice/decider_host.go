@@ -63,7 +63,7 @@ func (o *object) misfitReason(node string, unfit func(*world.View, *world.Node) 
 // mismatchReason says why a node cannot be the host however well it is, or "".
 func mismatchReason(s *world.EgressService, local map[string]bool, n *world.Node) string {
 	switch {
-	case s.Nodes.Problem == "" && !s.Nodes.Matches(n):
+	case s.Nodes.Problem == "" && !s.Nodes.SelectsNode(n):
 		return handover.CauseUnselected
 	case local != nil && !local[n.Name]:
 		return causeNotLocal

@@ -67,7 +67,7 @@ func (t *taken) allocateNode(w *world.View, n *world.Node) (a Allocation) {
 // isSettled reports whether a node has all that it was allocated, and is recorded with all that it claims. Then its
 // allocation follows from the node alone.
 func (a Allocation) isSettled(n *world.Node) bool {
-	return len(a.Problems) == 0 && a.ID == n.ID && slices.Equal(a.Subnets, n.Subnets) && a.Record.Equal(n.Record) &&
+	return len(a.Problems) == 0 && a.ID == n.ID && slices.Equal(a.Subnets, n.Subnets) && a.Record.Same(n.Record) &&
 		(n.UplinkMAC == n.Record.MAC || !n.UplinkMAC.IsValid())
 }
 

@@ -135,7 +135,7 @@ func (d *Allocator) desiredNode(n *world.Node, a, last Allocation) decide.Desire
 
 func (a Allocation) equalAllocation(o Allocation) bool {
 	return a.ID == o.ID && slices.Equal(a.Subnets, o.Subnets) && slices.Equal(a.Join, o.Join) &&
-		slices.Equal(a.Transit, o.Transit) && a.Record.Equal(o.Record) && slices.Equal(a.Problems, o.Problems)
+		slices.Equal(a.Transit, o.Transit) && a.Record.Same(o.Record) && slices.Equal(a.Problems, o.Problems)
 }
 
 func addrsText(list []netip.Addr) string {
