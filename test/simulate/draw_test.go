@@ -3,26 +3,31 @@
 package simulate
 
 import (
+	"fmt"
 	"time"
 
 	"pgregory.net/rapid"
 )
 
 // drawIncidents draws a line of a story; or a fault and what happens during it: a few lines, or a restore of what was
-// backed up before.
+// backed up before; or a pod that is replaced.
 func drawIncidents(t *rapid.T) []incident {
 	at := time.Duration(rapid.IntRange(0, 150).Draw(t, "at")) * 200 * time.Millisecond
 	pause := func() time.Duration {
 		at += time.Duration(rapid.IntRange(1, 15).Draw(t, "pause")) * 200 * time.Millisecond
 		return at
 	}
-	switch rapid.IntRange(0, 7).Draw(t, "one or more") {
+	switch rapid.IntRange(0, 9).Draw(t, "one or more") {
 	case 0:
 		return []incident{{at, "backup"}, {pause(), draw(t, lineKinds)}, {pause(), draw(t, nodeFaults)},
 			{pause(), "restore"}, {pause(), draw(t, lineKinds)}}
 	case 1, 2:
 		return []incident{{at, draw(t, nodeFaults)}, {pause(), draw(t, lineKinds)}, {pause(), draw(t, lineKinds)},
 			{pause(), draw(t, lineKinds)}}
+	case 3:
+		name := oneOf(t, pods)
+		return []incident{{at, oneOf(t, []string{"delete ", "force "}) + name},
+			{pause(), fmt.Sprint("pod ", name, " ", oneOf(t, nodes), " ", oneOf(t, groups))}}
 	}
 	return []incident{{at, draw(t, lineKinds)}}
 }
@@ -66,7 +71,7 @@ func line(words ...any) func(*rapid.T) string {
 var (
 	nodes     = []string{"n1", "n2", "n3"}
 	groups    = []string{"a", "b", "none", "s", "t"}
-	pods      = []string{"p", "q", "r"}
+	pods      = []string{"p", "q", "r", "u"}
 	egressIPs = []string{"a", "b"}
 	services  = []string{"s", "t"}
 	traffics  = []string{"t", "u"}
@@ -110,7 +115,7 @@ var nodeFaults = []lineKind{
 	{2, line("kill", nodes, spans)},
 	{2, line("hang", nodes, spans)},
 	{2, line("cut", nodes, spans)},
-	{1, line("late", nodes, watches, spans)},
+	{2, line("late", nodes, watches, spans)},
 	{1, line("stall", nodes, spans)},
 	{1, line("fail", nodes, []string{hostPart, northPart}, spans)},
 	{1, line("reboot", nodes, spans)},

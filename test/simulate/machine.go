@@ -40,7 +40,8 @@ type machine struct {
 	client   *client
 	// answersFor is the hardware address by which the node answers for an address.
 	answersFor map[netip.Addr]string
-	// attachments are the pods' ports, which OVS' database keeps, by pod.
+	// attachments are the pods' ports, which OVS' database keeps, by their names: a pod may be there before one that had
+	// its name has gone.
 	attachments map[string]*world.Attachment
 
 	downs, cuts, isolated int  // faults under way
@@ -146,12 +147,10 @@ func (m *machine) renewLease() {
 }
 
 func (m *machine) setPaused(hostIface string, paused bool) {
-	for key, at := range m.attachments {
-		if at.HostIface == hostIface {
-			changed := *at
-			changed.EgressPaused = paused
-			m.attachments[key] = &changed
-		}
+	if at := m.attachments[hostIface]; at != nil {
+		changed := *at
+		changed.EgressPaused = paused
+		m.attachments[hostIface] = &changed
 	}
 }
 

@@ -18,9 +18,6 @@ import (
 // namespace is that of all pods.
 const namespace = "team"
 
-// reuse is how long an address of a pod rests at least before another gets it.
-const reuse = 5 * time.Second
-
 // pod is one that a kubelet runs.
 type pod struct {
 	s     *Sim
@@ -92,7 +89,7 @@ func (p *pod) add() {
 		MAC: world.MAC(ips[0]), IPs: ips}
 	o.Annotations = kube.PodAnnotations(prefixes(ips), p.at.MAC, nil)
 	must(p.on.agent.Source().Observe(p.s.api.put("pods", o)))
-	p.on.attachments[p.key] = p.at
+	p.on.attachments[p.at.HostIface] = p.at
 	p.caughtUp = p.s.now
 	p.on.agent.Attach(p.at)
 	p.on.process.wake()
@@ -118,7 +115,7 @@ func (m *machine) subnets() (out []netip.Prefix) {
 func (s *Sim) freeIndex(m *machine) int {
 	used := map[int]bool{}
 	for _, p := range s.pods {
-		used[p.index] = used[p.index] || p.on == m && p.boot == m.boot && (!p.ended || s.now.Sub(p.freed) < reuse)
+		used[p.index] = used[p.index] || p.on == m && p.boot == m.boot && (!p.ended || s.now.Sub(p.freed) < s.reuse)
 	}
 	for i := 0; ; i++ {
 		if !used[i] {
@@ -134,7 +131,7 @@ func (m *machine) started(at *world.Attachment, err error) {
 		return
 	}
 	if err != nil {
-		delete(m.attachments, p.key)
+		delete(m.attachments, p.at.HostIface)
 		m.s.after(time.Second, p.add)
 		return
 	}
@@ -185,7 +182,7 @@ func (p *pod) remove() {
 		}
 		p.on.agent.Detach(p.at.HostIface)
 		p.on.process.wake()
-		delete(p.on.attachments, p.key)
+		delete(p.on.attachments, p.at.HostIface)
 	}
 	p.ended, p.sends, p.freed = true, false, p.s.now
 	p.s.after(100*time.Millisecond, p.forget)

@@ -53,7 +53,7 @@ func drawStory(t *rapid.T) string {
 	if rapid.Bool().Draw(t, "local gateway mode") {
 		lines = append(lines, localMark)
 	}
-	lines = append(lines, "0s assignable n3 yes")
+	lines = append(lines, "0s assignable n3 yes", "0s reuse "+oneOf(t, []string{"0s", "5s"}))
 	for _, name := range []string{"a", "b"} {
 		lines = append(lines, fmt.Sprintf("0s egressip %s %s %s", name, name, oneOf(t, layouts)))
 	}

@@ -28,7 +28,8 @@ type Sim struct {
 	pods        map[string]*pod // by "namespace/name"
 	pace        Pace
 	drawn       map[string]int
-	tellsApart  bool // there is, or was, an EgressIPTraffic
+	reuse       time.Duration // how long an address of a pod rests at least before another gets it
+	tellsApart  bool          // there is, or was, an EgressIPTraffic
 }
 
 // Pace says how slow what is under way is at most.

@@ -84,7 +84,7 @@ func newSim(seed uint64, story string) *Sim {
 		mode = world.LocalGateway
 	}
 	s := &Sim{seed: seed, config: compiletest.Config(mode), now: begin, machines: map[string]*machine{},
-		pods:  map[string]*pod{},
+		pods: map[string]*pod{}, reuse: 5 * time.Second,
 		pace:  Pace{Watch: time.Second, Write: 300 * time.Millisecond, OVN: 500 * time.Millisecond},
 		drawn: map[string]int{}}
 	s.api, s.verdict = newAPI(s), newVerdict(s)
@@ -131,6 +131,7 @@ var lines = map[string]func(*Sim, []string){
 	"pod":             func(s *Sim, w []string) { s.startPod(w[0], w[1], w[2]) },
 	"pending":         func(s *Sim, w []string) { s.createPod(w[0], w[1]) },
 	"bind":            func(s *Sim, w []string) { s.bindPod(w[0], w[1]) },
+	"reuse":           func(s *Sim, w []string) { s.reuse = span(w[0]) },
 	"relabel":         func(s *Sim, w []string) { s.relabel(w[0], w[1]) },
 	"delete":          func(s *Sim, w []string) { s.endPod(w[0], false) },
 	"force":           func(s *Sim, w []string) { s.endPod(w[0], true) },
