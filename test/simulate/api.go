@@ -43,6 +43,8 @@ type api struct {
 	leader  string                 // the node of the controller that has the Lease
 	renewed time.Time              // when it was last renewed
 	backup  *backup
+	// reportsLost: somebody has put an older report in the place of a node's.
+	reportsLost bool
 }
 
 var errOutOfReach = errors.New("the API server is out of reach")

@@ -207,7 +207,7 @@ func (m *machine) remember() { m.former = get[*egretv1.EgressNode](m.s.api, "egr
 
 func (m *machine) overwrite() {
 	if o := get[*egretv1.EgressNode](m.s.api, "egressnodes", m.name); o != nil && m.former != nil {
-		o.Status = *m.former.Status.DeepCopy()
+		o.Status, m.s.api.reportsLost = *m.former.Status.DeepCopy(), true
 		m.s.api.put("egressnodes", o)
 	}
 }
