@@ -40,8 +40,8 @@ type machine struct {
 	client   *client
 	// answersFor is the hardware address by which the node answers for an address.
 	answersFor map[netip.Addr]string
-	// attachments are the pods' ports, which OVS' database keeps, by their names: a pod may be there before one that had
-	// its name has gone.
+	// attachments are the pods' ports, which OVS' database keeps, by their names: a pod may be there while one of the
+	// same name goes.
 	attachments map[string]*world.Attachment
 
 	downs, cuts, isolated int  // faults under way
