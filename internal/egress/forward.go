@@ -32,10 +32,11 @@ var forwardMatch = [...]string{"ip,nw_dst=", "ipv6,ipv6_dst="}
 // otherHolder is the other node that says it holds an address, or nil: of several the one that is assigned it, else
 // the one that left it last, else one that answers.
 func otherHolder(w *world.View, object string, ip netip.Addr) *world.Node {
-	last := holder.StandIn(w, object, ip)
+	p := w.PlacementOf(object)
+	last := holder.StandIn(w, p, object, ip)
 	rank := func(name string) int {
 		switch {
-		case w.PlacementOf(object).Assignee(ip) == name:
+		case p.Assignee(ip) == name:
 			return 3
 		case last == name:
 			return 2

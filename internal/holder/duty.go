@@ -38,7 +38,7 @@ func Duties(v *world.View, object string, f world.Family) []Duty {
 	}
 	for _, l := range p.Leaving {
 		if l.Node == v.Self && world.FamilyOf(l.IP) == f && v.Holds(v.Self, object, l.IP) {
-			return []Duty{{l.IP, answersLeaving(v, object, l.IP)}}
+			return []Duty{{l.IP, answersLeaving(v, p, object, l.IP)}}
 		}
 	}
 	return draining
@@ -54,19 +54,20 @@ func isListed(v *world.View, object string, ip netip.Addr) bool {
 
 // answersLeaving says whether this node still answers for an address that it is leaving. It does until its successor
 // does, unless it yields the address, another node left it later, or no successor is assigned.
-func answersLeaving(v *world.View, object string, ip netip.Addr) bool {
-	successor := v.PlacementOf(object).Assignee(ip)
+func answersLeaving(v *world.View, p *world.Placement, object string, ip netip.Addr) bool {
+	successor := p.Assignee(ip)
 	if successor == "" || v.Yielded(object, ip) != nil || v.Holds(successor, object, ip) && v.Alive(successor) {
 		return false
 	}
-	last := StandIn(v, object, ip)
+	last := StandIn(v, p, object, ip)
 	return last == "" || last == v.Self
 }
 
-// StandIn is the node that answers for an address while nobody holds it who is assigned it: of the live ones that are
-// leaving it the one that left last, for those before it have yielded to it already. "" stands for no node.
-func StandIn(v *world.View, object string, ip netip.Addr) string {
-	for _, l := range slices.Backward(v.PlacementOf(object).Leaving) {
+// StandIn is the node that answers for an address of an object with a placement while nobody holds it who is assigned
+// it: of the live ones that are leaving it the one that left last, for those before it have yielded to it already. ""
+// stands for no node.
+func StandIn(v *world.View, p *world.Placement, object string, ip netip.Addr) string {
+	for _, l := range slices.Backward(p.Leaving) {
 		if l.IP == ip && v.Holds(l.Node, object, ip) && v.Alive(l.Node) {
 			return l.Node
 		}

@@ -1,71 +1,69 @@
 package holder
 
 import (
+	"cmp"
 	"net/netip"
 
 	"github.com/egret-net/egret/internal/world"
 )
 
-// Ready is the live node that packets for an address of an object are led to, or "": the one that it is assigned to;
-// the one that it is leaving, while its successor gets ready.
-func Ready(v *world.View, object string, ip netip.Addr) string {
-	if node := assignedHolder(v, object, ip, true); node != "" || v.PlacementOf(object).Assignee(ip) == "" {
-		return node
-	}
-	return leaderOfLeaving(v, object, ip)
+// Leads are the nodes that packets for one address of an object can be led to. "" is no node.
+type Leads struct {
+	// Ready is alive: the node that the address is assigned to, if it holds it; else, if it is assigned, the one that
+	// it is leaving, while its successor gets ready.
+	Ready string
+	// Promised is alive, assigned the address, and about to hold it. Packets that come there before it translates are
+	// dropped: by its bridge, if they are from another node; else by the leak filter. So the first packet with the
+	// egress IP waits neither for its report nor for what this node does upon that. After a time without a report it is
+	// waited for as if nothing led there (Machine).
+	Promised string
+	// LastResort is led to when no address of the object has a ready node: one that gives the address up and has no
+	// successor, or one that holds it and does not answer.
+	LastResort string
 }
 
-// LastResort is where packets for an address are led when no address of its object has a ready node: to a node that
-// gives it up and has no successor, or to one that does not answer.
-func LastResort(v *world.View, object string, ip netip.Addr) string {
-	if node := leaderOfLeaving(v, object, ip); node != "" && v.PlacementOf(object).HasItems(world.FamilyOf(ip)) {
-		return node
+// LeadsOf returns the nodes for an address of an object, by its key.
+func LeadsOf(v *world.View, object string, ip netip.Addr) (l Leads) {
+	p, yield := v.PlacementOf(object), v.Yielded(object, ip)
+	leaving := leaderFor(v, StandIn(v, p, object, ip), yield)
+	node := p.Assignee(ip)
+	if node != "" {
+		l.leadToAssigned(v, world.EgressAddress{Object: object, IP: ip}, node, yield)
+		l.Ready = cmp.Or(l.Ready, leaving)
 	}
-	return assignedHolder(v, object, ip, false)
+	if leaving != "" && p.HasItems(world.FamilyOf(ip)) {
+		l.LastResort = leaving
+	}
+	return l
 }
 
-// assignedHolder is the node that an address is assigned to, if it holds it and is alive, or is not; else "". An
-// address that this very node has yielded, while it cannot be told otherwise, is held by another machine.
-func assignedHolder(v *world.View, object string, ip netip.Addr, alive bool) string {
-	node := v.PlacementOf(object).Assignee(ip)
-	holds := v.Holds(node, object, ip) || node == v.Self && v.Yielded(object, ip) != nil
-	if to := alternativeHolder(v, object, node, ip); holds && v.Alive(node) == alive && mayLead(v, to) {
-		return to
+// leadToAssigned has packets led to the node that an address is assigned to. An address that this very node has
+// yielded, while it cannot be told otherwise, is held by another machine.
+func (l *Leads) leadToAssigned(v *world.View, a world.EgressAddress, node string, yield *world.Yield) {
+	holder := ""
+	if v.Holds(node, a.Object, a.IP) || node == v.Self && yield != nil {
+		holder = leaderFor(v, node, yield)
 	}
-	return ""
+	if !v.Alive(node) {
+		l.LastResort = holder
+		return
+	}
+	if l.Ready = holder; v.Overdue(a) != node && yield == nil {
+		l.Promised = leaderFor(v, node, nil)
+	}
 }
 
-func leaderOfLeaving(v *world.View, object string, ip netip.Addr) string {
-	if to := alternativeHolder(v, object, StandIn(v, object, ip), ip); mayLead(v, to) {
-		return to
+// leaderFor is a node, or the one that this node yields to in its place; "" if that has no number, or has not followed
+// what this node has seen since its agent started, and must.
+func leaderFor(v *world.View, node string, yield *world.Yield) string {
+	if node == v.Self && yield != nil {
+		node = yield.To
 	}
-	return ""
-}
-
-// Promised is the live node that an address is assigned to, and that is about to hold it, or "". Packets that come
-// there before it translates are dropped: by its bridge, if they are from another node; else by the leak filter. So the
-// first packet with the egress IP waits neither for its report nor for what this node does upon that. After a time
-// without a report it is waited for as if nothing led there (Machine).
-func Promised(v *world.View, object string, ip netip.Addr) string {
-	node := v.PlacementOf(object).Assignee(ip)
-	late := v.Overdue(world.EgressAddress{Object: object, IP: ip}) == node
-	if node == "" || late || v.Yielded(object, ip) != nil || !v.Alive(node) || !mayLead(v, node) {
+	if node == "" {
 		return ""
 	}
-	return node
-}
-
-// mayLead says whether a node has a number, and has followed what this one has seen since its agent started, or need
-// not.
-func mayLead(v *world.View, node string) bool {
-	n := v.Node(node)
-	return n != nil && n.ID != 0 && v.Cleared(node)
-}
-
-// alternativeHolder is a holder, or the node that this one yields to; "" if that is no node of the cluster.
-func alternativeHolder(v *world.View, object, node string, ip netip.Addr) string {
-	if y := v.Yielded(object, ip); y != nil && node == v.Self {
-		return y.To
+	if n := v.Node(node); n == nil || n.ID == 0 || !v.Cleared(node) {
+		return ""
 	}
 	return node
 }

@@ -542,12 +542,12 @@ func TestLeavingLeadsNowhereAhead(t *testing.T) {
 		x.edit(moves)
 		x.facts.APISilent = silent
 		x.says(successor)
-		if have := holder.Ready(&x.world.View, "e0", heldIP); have != want || x.announces() || !x.translates() {
+		if have := holder.LeadsOf(&x.world.View, "e0", heldIP).Ready; have != want || x.announces() || !x.translates() {
 			t.Errorf("silent %t: leads to %q, want %q; announces %t, translates %t", silent, have, want,
 				x.announces(), x.translates())
 		}
 		holds(x.world, "n2")
-		if have := holder.Ready(&x.world.View, "e0", heldIP); have != "n2" {
+		if have := holder.LeadsOf(&x.world.View, "e0", heldIP).Ready; have != "n2" {
 			t.Errorf("silent %t: the successor holds it, and packets are led to %q", silent, have)
 		}
 	}
@@ -573,11 +573,11 @@ func TestComesBackSoon(t *testing.T) {
 		e.Items, e.Leaving = []world.Assignment{{Node: "n1", IP: heldIP}}, []world.Leaving{{Node: "n2", IP: heldIP}}
 		w.SetEgressIP(&e)
 	})
-	if have := holder.Ready(&x.world.View, "e0", heldIP); have != "n2" || !x.announces() || !x.translates() {
+	if have := holder.LeadsOf(&x.world.View, "e0", heldIP).Ready; have != "n2" || !x.announces() || !x.translates() {
 		t.Errorf("leads to %q; announces %t, translates %t", have, x.announces(), x.translates())
 	}
 	holds(x.world, "n1")
-	if have := holder.Ready(&x.world.View, "e0", heldIP); have != "n1" {
+	if have := holder.LeadsOf(&x.world.View, "e0", heldIP).Ready; have != "n1" {
 		t.Errorf("holds it, and leads to %q", have)
 	}
 }

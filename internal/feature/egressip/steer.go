@@ -53,16 +53,10 @@ func steerPods(w *world.View, e *world.EgressIP, f world.Family) steering {
 // the node of another address.
 func rerouteToSlots(w *world.View, e *world.EgressIP, f world.Family) steering {
 	s, ips := steering{action: "reroute", splits: w.Config.UserspaceOVS && f == world.V6}, e.SlotAddresses(f)
-	ready := func(ip netip.Addr) string { return holder.Ready(w, e.Name, ip) }
-	promised := func(ip netip.Addr) string {
-		if ready(ip) != "" || !firstTime(e, f) {
-			return ""
-		}
-		return holder.Promised(w, e.Name, ip)
-	}
-	own, all := nodesOf(ips, func(ip netip.Addr) string { return cmp.Or(ready(ip), promised(ip)) })
+	leads := leadsTo(w, e, f, ips)
+	own, all := nodesOf(leads, func(l holder.Leads) string { return cmp.Or(l.Ready, l.Promised) })
 	if len(all) == 0 {
-		own, all = nodesOf(ips, func(ip netip.Addr) string { return holder.LastResort(w, e.Name, ip) })
+		own, all = nodesOf(leads, func(l holder.Leads) string { return l.LastResort })
 	}
 	if s.nodes = all; len(all) == 0 {
 		return steering{}
@@ -73,7 +67,7 @@ func rerouteToSlots(w *world.View, e *world.EgressIP, f world.Family) steering {
 		}
 		hop, ok := nextHopTo(w, e, node, slot, len(ips), f)
 		if ok && own[slot] != "" {
-			ahead := plan.Ahead(node == promised(ips[slot]))
+			ahead := plan.Ahead(leads[slot].Ready == "" && leads[slot].Promised != "")
 			s.to = append(s.to, lead{world.Assignment{Node: node, IP: ips[slot]}, ahead})
 		}
 		if ok && !slices.ContainsFunc(s.nextHops, func(h nextHop) bool { return h.addr == hop.addr }) {
@@ -88,10 +82,22 @@ func (s steering) hasUnreported() bool {
 	return slices.ContainsFunc(s.to, func(l lead) bool { return bool(l.ahead) })
 }
 
+// leadsTo returns where packets for each address can be led. Nobody waits for a node that is about to hold an address
+// where pods' packets have an earlier way.
+func leadsTo(w *world.View, e *world.EgressIP, f world.Family, ips []netip.Addr) []holder.Leads {
+	first, out := firstTime(e, f), make([]holder.Leads, len(ips))
+	for i, ip := range ips {
+		if out[i] = holder.LeadsOf(w, e.Name, ip); !first {
+			out[i].Promised = ""
+		}
+	}
+	return out
+}
+
 // nodesOf are the nodes of addresses, "" where one has none, and each of them once.
-func nodesOf(ips []netip.Addr, nodeOf func(netip.Addr) string) (own, all []string) {
-	for _, ip := range ips {
-		node := nodeOf(ip)
+func nodesOf(leads []holder.Leads, nodeOf func(holder.Leads) string) (own, all []string) {
+	for _, l := range leads {
+		node := nodeOf(l)
 		own = append(own, node)
 		if node != "" && !slices.Contains(all, node) {
 			all = append(all, node)

@@ -22,7 +22,7 @@ type steering struct {
 
 // steerPods reroutes to the host that is ready, and drops while the EgressService binds and none is; or then, for up to
 // a second, reroutes to the one that is about to be: a host that gets another address need not stop, and what comes to
-// any other before it translates is dropped there (holder.Promised). With HostAll that is this very node. A gap in its
+// any other before it translates is dropped there (holder.Leads). With HostAll that is this very node. A gap in its
 // routing table is a problem of the EgressService, where it has pods: these leave by the host's own routing, or not at
 // all where the EgressService asks for that.
 func steerPods(w *world.View, s *world.EgressService, f world.Family, out *plan.Rows) steering {
@@ -42,9 +42,10 @@ func steerPods(w *world.View, s *world.EgressService, f world.Family, out *plan.
 	if !ok {
 		return dropped
 	}
-	node, ahead := cmp.Or(holder.Ready(w, s.Key(), ip), holder.LastResort(w, s.Key(), ip)), false
+	leads := holder.LeadsOf(w, s.Key(), ip)
+	node, ahead := cmp.Or(leads.Ready, leads.LastResort), false
 	if node == "" && dropped.action != "" {
-		node, ahead = holder.Promised(w, s.Key(), ip), true
+		node, ahead = leads.Promised, true
 	}
 	if hop, ok := nextHop(w, node, f); ok {
 		return steering{"reroute", hop, world.Assignment{Node: node, IP: ip}, plan.Ahead(ahead)}
