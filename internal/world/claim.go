@@ -134,11 +134,12 @@ func (w *View) activeServices(p *Pod, f Family) []*EgressService {
 	})
 }
 
-// standbyOf is an EgressIP that has none of the claims.
+// standbyOf is an EgressIP that has none of the claims. The object of a claim selects the pod: where its selectors or
+// its rank change, the pod has changed for its Readers. So they need not hear where its addresses go.
 func (w *View) standbyOf(e *EgressIP, claims []Claim, f Family) Standby {
 	s := Standby{By: e.asClaim().By}
 	for _, c := range claims {
-		if c.By.Kind == ref.EgressService || w.destinationsOverlap(w.EgressIP(c.By.Name), e, f) {
+		if c.By.Kind == ref.EgressService || w.destinationsOverlap(w.egressIPs[c.By.Name], e, f) {
 			s.For = append(s.For, c)
 		}
 	}

@@ -63,3 +63,32 @@ func TestClaims(t *testing.T) {
 		})
 	}
 }
+
+// TestStandbysDoNotFollowAddresses: for which EgressIPs another one stands by does not change with the node that holds
+// an address.
+func TestStandbysDoNotFollowAddresses(t *testing.T) {
+	ip := netip.MustParseAddr("172.18.0.33")
+	w := world.New("", &world.Config{})
+	w.SetNamespace(&world.Namespace{Name: "ns"})
+	inForce := func(name string, age int64, node string) *world.EgressIP {
+		return &world.EgressIP{Name: name, UID: name, Created: time.Unix(1000-age, 0), IPs: []netip.Addr{ip},
+			Placement:  world.Placement{Items: []world.Assignment{{Node: node, IP: ip}}, InForce: [2]bool{world.V4: true}},
+			Namespaces: labels.Everything(), Pods: labels.Everything()}
+	}
+	w.SetEgressIP(inForce("older", 2, "n1"))
+	w.SetEgressIP(inForce("younger", 1, "n1"))
+	told := false
+	reader := world.NewReader(func() { told = true })
+	pod := &world.Pod{Namespace: "ns", Name: "p"}
+	w.SetPod(pod)
+	by := reader.Reading(w).Standbys(pod, world.V4)
+	if len(by) != 1 || by[0].By.Name != "younger" || len(by[0].For) != 1 {
+		t.Fatalf("stand by: %v", by)
+	}
+	if w.SetEgressIP(inForce("older", 2, "n2")); told {
+		t.Error("a pod's Reader is told of another node")
+	}
+	if w.SetEgressIP(inForce("older", 0, "n2")); !told {
+		t.Error("a pod's Reader is not told of another order")
+	}
+}
