@@ -25,12 +25,15 @@ func keepDerived[K, V comparable](w *World, d Derived[K, V]) *Derived[K, V] {
 	return &d
 }
 
-// valueOf returns the value of a key.
+// valueOf returns the value of a key. One that does not exist is computed for each Reader.
 func (d *Derived[K, V]) valueOf(v *View, k K) V {
 	if _, is := d.stale[k]; is {
 		d.renewValue(v, k)
 	}
 	one := d.values[k]
+	if one == nil && !d.exists(v, k) {
+		return d.of(v, k)
+	}
 	if one == nil {
 		one = &derivedValue[V]{from: NewReader(func() { d.stale[k] = struct{}{} })}
 		d.values[k] = one

@@ -24,9 +24,7 @@ func TestDerivedAreAsComputedFromNothing(t *testing.T) {
 					asked.Claims(p, ref.DefaultNetwork, world.V4)
 					asked.Standbys(p, world.V6)
 				}
-				for _, node := range asked.Nodes() {
-					asked.Overclaims(node)
-				}
+				asked.PrimaryNetwork("nowhere")
 			}
 			if rapid.IntRange(0, 9).Draw(t, "forget") == 0 {
 				w.ForgetReaders()

@@ -19,7 +19,7 @@ const (
 	KindNetwork
 	KindNamespace
 	KindPods
-	KindPod // one pod, and which EgressIPs have claims to its packets
+	KindPod // one pod, and which EgressIPs select it, in which order
 	KindEgressIPs
 	KindEgressIP
 	KindTraffics
@@ -31,7 +31,6 @@ const (
 	KindSteering
 	KindHolders    // the nodes that hold addresses of one EgressIP
 	KindHeldAt     // the nodes that say that they hold one address, for whatever object
-	KindHeldBy     // what one node says that it holds, for the controller
 	KindOverclaims // whether one node says that it holds too much
 	// reported hindrances to holding addresses of one EgressIP, and other machines that have these
 	KindProblems

@@ -19,14 +19,16 @@ func (r *Reader) HasRead() bool { return len(r.reads) > 0 }
 
 // WrongValues says which values of Deriveds are not what they would be from nothing, or not computed again yet.
 func (w *World) WrongValues() string {
-	return wrongValue(w, w.activity) + wrongValue(w, w.overlap) + wrongValue(w, w.overclaim) +
-		wrongValue(w, w.primary)
+	return wrongValue(w, w.activity) + wrongValue(w, w.overlap) + wrongValue(w, w.primary)
 }
 
 func wrongValue[K, V comparable](w *World, d *Derived[K, V]) string {
 	for k, one := range d.values {
 		if want := d.of(&w.View, k); len(d.stale) > 0 || one.value != want {
 			return fmt.Sprintf("%v is %v, want %v; stale: %v", k, one.value, want, d.stale)
+		}
+		if !d.exists(&w.View, k) {
+			return fmt.Sprintf("%v is kept, and is nothing", k)
 		}
 	}
 	return ""

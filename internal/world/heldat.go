@@ -21,7 +21,10 @@ type HeldFor struct {
 func (w *World) HeldBefore(node, object string, ip netip.Addr, uid string, made time.Time) bool {
 	h := w.holdings[node]
 	said, since := h.heldUID(object, ip), h.Held(object, ip)
-	return said != "" && said != ShortUID(uid) || since != 0 && since < ref.SinceTime(made)
+	if said != "" {
+		return said != ShortUID(uid)
+	}
+	return since != 0 && since < ref.SinceTime(made)
 }
 
 // ShortUID returns the start of a UID: enough to tell two objects of one key apart. All agents receive it with each
@@ -62,23 +65,39 @@ const MostStanding = 64
 
 // Overclaims says whether a node says that it holds more than MostStanding addresses that no status names it for. Only
 // the controller knows of any.
-func (w *View) Overclaims(node string) bool { return w.overclaim.valueOf(w, node) }
+func (w *View) Overclaims(node string) bool {
+	w.noteRead(KindOverclaims, node)
+	return w.unnamed[node] > MostStanding
+}
 
-// derivesOverclaim is by node.
-func derivesOverclaim() Derived[string, bool] {
-	return Derived[string, bool]{
-		of: func(v *View, node string) bool {
-			v.noteRead(KindHeldBy, node)
-			n := 0
-			for object, ips := range v.holdings[node].holdsOrNone() {
-				if n += unnamedBy(v.PlacementOf(object), node, ips); v.Self != "" || n > MostStanding {
-					break
-				}
-			}
-			return v.Self == "" && n > MostStanding
-		},
-		exists: func(w *View, node string) bool { return w.holdings[node] != nil },
-		entry:  func(node string) Entry { return Entry{KindOverclaims, node} },
+// recountUnnamed notes how many addresses a node says that it holds unnamed. It is a count, and not computed where it
+// is read: each status that changes would have all addresses of a node counted.
+func (w *World) recountUnnamed(node string, n int) {
+	before := w.unnamed[node]
+	if w.unnamed[node] = n; n == 0 {
+		delete(w.unnamed, node)
+	}
+	if n > MostStanding != (before > MostStanding) {
+		w.noteChanged(KindOverclaims, node)
+	}
+}
+
+// updateNamedHolders follows which of the addresses that nodes say they hold for an object its status names them for.
+func (w *World) updateNamedHolders(object string, old, new *Placement) {
+	nodes := map[string]struct{}{}
+	for _, p := range [...]*Placement{old, new} {
+		for _, i := range p.Items {
+			nodes[i.Node] = struct{}{}
+		}
+		for _, l := range p.Leaving {
+			nodes[l.Node] = struct{}{}
+		}
+	}
+	for node := range nodes {
+		ips := w.holdings[node].holdsOrNone()[object]
+		if more := unnamedBy(new, node, ips) - unnamedBy(old, node, ips); more != 0 {
+			w.recountUnnamed(node, w.unnamed[node]+more)
+		}
 	}
 }
 
@@ -97,7 +116,6 @@ func (w *World) heldMoved(node string, old, new *Holding) {
 	if w.Self != "" {
 		return
 	}
-	moved := false
 	for object := range unionKeys(old.holdsOrNone(), new.holdsOrNone()) {
 		before, now := setOf(old.holdsOrNone()[object]), setOf(new.holdsOrNone()[object])
 		for ip := range unionKeys(before, now) {
@@ -105,7 +123,6 @@ func (w *World) heldMoved(node string, old, new *Holding) {
 			_, is := now[ip]
 			i := Assignment{Node: node, IP: ip}
 			w.noteHeld(object, i, is)
-			moved = moved || was != is
 			if was && !is {
 				w.letGo(object, i, old.Held(object, ip), new == nil)
 			}
@@ -116,9 +133,12 @@ func (w *World) heldMoved(node string, old, new *Holding) {
 			}
 		}
 	}
-	if moved {
-		w.noteChanged(KindHeldBy, node)
+	n, silent := 0, w.View
+	silent.reader = nil
+	for object, ips := range new.holdsOrNone() {
+		n += unnamedBy(silent.PlacementOf(object), node, ips)
 	}
+	w.recountUnnamed(node, n)
 }
 
 func (w *World) noteHeld(object string, i Assignment, is bool) {

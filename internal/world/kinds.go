@@ -31,6 +31,7 @@ type tables struct {
 	destinations   map[string][2]destinations.Set      // by EgressIP with a selector of traffic that was asked about
 	holdings       map[string]*Holding                 // by node
 	heldAt         map[netip.Addr]map[HeldFor]struct{} // addresses that nodes report as held, in the controller alone
+	unnamed        map[string]int                      // how many of these are unnamed, by node
 	unsaid         map[netip.Addr][]unsaid             // unreported holders, in the controller alone
 	ending         map[netip.Addr]struct{}             // those of unsaid for which any node is named no more
 	own            *Holding                            // this node's, by its own knowledge; nil until it has any
@@ -57,12 +58,11 @@ type tables struct {
 	unreachable    map[string]Unreachability // by node
 	notAnswering   map[string]bool           // nodes
 
-	kinds     map[Kind]kept                 // the tables of the kinds that keepKinds lists
-	activity  *Derived[string, [2]activity] // by EgressService and family
-	overlap   *Derived[pair, [2]bool]       // by EgressIPs and family
-	overclaim *Derived[string, bool]        // by node
-	primary   *Derived[string, string]      // networks by namespace
-	derived   []func(*World) (any bool)     // compute what is stale of each
+	kinds    map[Kind]kept                 // the tables of the kinds that keepKinds lists
+	activity *Derived[string, [2]activity] // by EgressService and family
+	overlap  *Derived[pair, [2]bool]       // by EgressIPs and family
+	primary  *Derived[string, string]      // networks by namespace
+	derived  []func(*World) (any bool)     // compute what is stale of each
 
 	followers []func(Entry)
 	sources   map[Entry]*source // that Readers have read
@@ -93,6 +93,7 @@ func newTables() *tables {
 		destinations: map[string][2]destinations.Set{},
 		holdings:     map[string]*Holding{},
 		heldAt:       map[netip.Addr]map[HeldFor]struct{}{},
+		unnamed:      map[string]int{},
 		unsaid:       map[netip.Addr][]unsaid{},
 		ending:       map[netip.Addr]struct{}{},
 		unreachable:  map[string]Unreachability{},
@@ -143,7 +144,7 @@ func (w *World) keepKinds() {
 func (w *World) keepDerivedTables() {
 	w.derived = nil
 	w.activity, w.overlap = keepDerived(w, derivesActivity()), keepDerived(w, derivesOverlap())
-	w.overclaim, w.primary = keepDerived(w, derivesOverclaim()), keepDerived(w, derivesPrimary())
+	w.primary = keepDerived(w, derivesPrimary())
 }
 
 func keepAttachments(w *World) {

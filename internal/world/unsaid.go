@@ -58,6 +58,7 @@ func (w *World) updateNaming(object string, old, new Placement) {
 	if w.Self != "" {
 		return
 	}
+	w.updateNamedHolders(object, &old, &new)
 	for _, i := range old.Items {
 		if !slices.Contains(new.Items, i) {
 			w.noLongerNamed(object, i)
