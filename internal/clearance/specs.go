@@ -30,7 +30,8 @@ type rank struct {
 type known struct {
 	spec
 	rank
-	came, ranked moment
+	came   moment
+	ranked [2]moment // by family
 }
 
 // readKnown returns the object of an entry.
@@ -93,9 +94,19 @@ func (m *Machine) followSpecs() {
 		case was.spec == (spec{}):
 			is.came, m.ended = m.ends+1, true
 		case was.rank != is.rank:
-			is.ranked, m.ended = m.ends+1, true
+			is.noteRanked(was.rank, m.ends+1)
+			m.ended = true
 		}
 		m.known[t] = is
+	}
+}
+
+// noteRanked notes for which families the rank is another one.
+func (k *known) noteRanked(was rank, at moment) {
+	for f := range k.ranked {
+		if k.active[f] != was.active[f] || k.binds[f] != was.binds[f] || k.neverOverridden != was.neverOverridden {
+			k.ranked[f] = at
+		}
 	}
 }
 
@@ -137,7 +148,7 @@ func (m *Machine) rankedFor(p *world.Pod, claims []claim, f world.Family) (lates
 	note := func(kind world.Kind, object ref.Object) {
 		is := m.known[world.Entry{Kind: kind, Key: object.Key()}]
 		has := slices.ContainsFunc(claims, func(c claim) bool { return c.by.Object == object })
-		if latest = max(latest, is.ranked); has || is.neverOverridden {
+		if latest = max(latest, is.ranked[f]); has || is.neverOverridden {
 			latest = max(latest, is.came)
 		}
 		displaced = displaced || !has

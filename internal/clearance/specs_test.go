@@ -154,3 +154,18 @@ func inForce(w *world.World) {
 func networks(w *world.World) {
 	w.SetTraffic(compiletest.Traffic(1, "b", "172.30.0.0/16"))
 }
+
+// TestRankOfOtherFamily: an object that comes into force for one family displaces nothing in the other one.
+func TestRankOfOtherFamily(t *testing.T) {
+	older := func(inForce bool) func(*world.World) {
+		return func(w *world.World) {
+			e := compiletest.EgressIP(-1, "a=2", compiletest.EgressAddr(9)[1])
+			e.Items = []world.Assignment{{Node: "n3", IP: e.IPs[0]}}
+			e.InForce[world.V6] = inForce
+			w.SetEgressIP(e)
+		}
+	}
+	if waitsAfter(t, "2", "e2", older(false), older(true)) {
+		t.Error("the pod's packets over IPv4 wait")
+	}
+}
