@@ -95,7 +95,7 @@ func (p *Datagrams) lookLater(frontends []plan.Datagram) {
 	p.mu.Unlock()
 	if err := p.flushStale(p.ctx, from, right); err != nil && p.ctx.Err() == nil {
 		p.log.Warn("connections to endpoints that have gone may go on", "error", err)
-		p.Forget()
+		p.recheck.beginFor(lookAtOthers(), frontends...)
 	}
 }
 

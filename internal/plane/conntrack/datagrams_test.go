@@ -1,6 +1,8 @@
 package conntrack
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -178,4 +180,43 @@ func TestKernelDatagrams(t *testing.T) {
 			t.Errorf("%s: connections from ports %s are left, want %s", c.protocol, have, c.left)
 		}
 	}
+}
+
+// failing is a Fake that cannot be read for a time.
+type failing struct {
+	*Fake
+	fails bool
+}
+
+func (f *failing) Dump(ctx context.Context, zone int, like ...Entry) ([]Entry, error) {
+	if f.fails {
+		return nil, errors.New("no netlink socket")
+	}
+	return f.Fake.Dump(ctx, zone, like...)
+}
+
+// TestDatagramsLookAfterFailure: connections that a rule of another program has made last, after the row has gone, end
+// although the look at them failed.
+func TestDatagramsLookAfterFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &failing{Fake: NewFake(nil)}
+		p := NewDatagrams(t.Context(), f, slog.New(slog.DiscardHandler))
+		foreign := translated(plan.Datagram{Protocol: "udp", Foreign: true}, "172.18.0.2:31053>10.244.1.5:53")
+		for _, s := range []*plan.State{foreign, plan.New()} {
+			if err := p.Shrink(t.Context(), s); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(30 * time.Second)
+		f.Add(toService("172.18.0.9:1", "172.18.0.2:31053", "10.244.1.5:53"))
+		f.fails = true
+		time.Sleep(40 * time.Second)
+		synctest.Wait()
+		f.fails = false
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		if have := clients(f.Fake); have != "" {
+			t.Errorf("connections of %q are left", have)
+		}
+	})
 }

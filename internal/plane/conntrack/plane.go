@@ -126,7 +126,7 @@ func (p *Plane) lookAtRouters(ctx context.Context, want *plan.State, own map[str
 		now := rest{own[router], exempt}
 		done, is := p.done[router]
 		known := is && done.equalRest(now)
-		if known && len(p.due[router]) == 0 && len(p.read[router]) == 0 {
+		if known && !bare && len(p.due[router]) == 0 && len(p.read[router]) == 0 {
 			continue
 		}
 		zone, ok := p.zones.CTZone(ctx, plan.SNATZone(router))
@@ -137,7 +137,7 @@ func (p *Plane) lookAtRouters(ctx context.Context, want *plan.State, own map[str
 			changed = append(changed, plan.Source{Router: router})
 		}
 		before, _ := p.zones.CTZone(ctx, router+"_dnat")
-		if err := p.enforceZone(ctx, zone, policy{router, want, now, before, bare}, known); err != nil {
+		if err := p.enforceZone(ctx, zone, policy{router, want, now, before, bare}, known && !bare); err != nil {
 			return changed, err
 		}
 	}
