@@ -62,15 +62,7 @@ func (n *Network) Key() string { return n.Name }
 
 func (n *Network) sameNetwork(o *Network) bool {
 	return n.ID == o.ID && slices.Equal(n.Subnets, o.Subnets) && slices.Equal(n.Join, o.Join) &&
-		slices.Equal(n.Transit, o.Transit) && n.selectorText() == o.selectorText()
-}
-
-// selectorText is the text of the selector.
-func (n *Network) selectorText() string {
-	if n.Namespaces == nil {
-		return labels.Nothing().String()
-	}
-	return n.Namespaces.String()
+		slices.Equal(n.Transit, o.Transit) && sameSelector(n.Namespaces, o.Namespaces)
 }
 
 // DefaultNetwork is the network that flags describe.

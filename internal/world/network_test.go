@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/labels"
+
 	"github.com/egret-net/egret/internal/compile/compiletest"
 	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
@@ -143,5 +145,21 @@ func TestMasquerade(t *testing.T) {
 		if want := [...]string{"169.254.0.11", "fd69::b"}[f]; seen[netip.MustParseAddr(want)] != 1 {
 			t.Errorf("network 1 has not %s", want)
 		}
+	}
+}
+
+// TestNetworkOfAllNamespaces: a network without namespaces can get all of them.
+func TestNetworkOfAllNamespaces(t *testing.T) {
+	w := compiletest.Small("n1", world.SharedGateway)
+	w.SetNamespace(&world.Namespace{Name: "ns"})
+	w.SetNetwork(blue())
+	if have := w.PrimaryNetwork("ns"); have != ref.DefaultNetwork {
+		t.Errorf("primary network: %s", have)
+	}
+	all := blue()
+	all.Namespaces = labels.Everything()
+	w.SetNetwork(all)
+	if have := w.PrimaryNetwork("ns"); have != "blue" {
+		t.Errorf("primary network of all namespaces: %s", have)
 	}
 }
