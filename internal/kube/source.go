@@ -80,7 +80,7 @@ func (s *Source) Observe(obj any) error {
 	if t := s.tableOf(m, obj); t != nil {
 		return t.observeObject(obj)
 	}
-	return fmt.Errorf("%T %s is none that is followed", obj, m.GetName())
+	return fmt.Errorf("%T %s is of a kind that is not followed", obj, m.GetName())
 }
 
 // tableOf returns the table that follows an object, or nil.

@@ -11,7 +11,7 @@ import (
 // while ovsdb-server does not answer, they would queue.
 type chores struct {
 	again func()       // asks for a round
-	start func(func()) // has a chore done beside the loop
+	start func(func()) // runs a chore beside the loop
 
 	mu   sync.Mutex
 	busy map[any]struct{}

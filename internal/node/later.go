@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// What failed is tried again after firstRetry, and then with growing distance.
+// Failed work is repeated after firstRetry, and then at growing distances.
 const (
 	firstRetry = 50 * time.Millisecond
 	lastRetry  = 5 * time.Second

@@ -70,7 +70,7 @@ type Steps struct {
 	timeIsUp  time.Time // for the loop's targets
 	outgoing  []*outgoing
 	starting  []*starting
-	chores    []func() // of tidying
+	chores    []func() // that have begun
 	questions []*peerQuestion
 	sessions  []tunnel.Session
 	tunnelsAt time.Time

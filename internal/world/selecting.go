@@ -6,8 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Selecting are the EgressIPs that select a pod, in order of precedence, whether they serve it or not. When these, or
-// which of them overlap, have become others, the pod is touched.
+// Selecting are the EgressIPs that select a pod, in order of precedence, whether they serve it or not.
 func (w *View) Selecting(p *Pod) []*EgressIP {
 	if !p.isSelectable() {
 		return nil

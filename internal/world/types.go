@@ -255,7 +255,7 @@ type Holding struct {
 	// HeldSince and SteersSince are since when what Holds and Steers say was given to the node that holds it, as the
 	// object's status said when this node did it. Entries that do not say it are not in them: see SayHeld, SaySteers.
 	HeldSince, SteersSince map[Of]ref.Since
-	// HeldUID has the short UIDs of the objects that addresses are held for. Only the controller reads it.
+	// HeldUID has the short UIDs of the objects that addresses are held for.
 	HeldUID map[EgressAddress]string
 	// Steers are the nodes that it leads its own pods' packets to, by address. Only the controller reads it.
 	Steers map[string][]Assignment

@@ -122,8 +122,7 @@ func (v *verdict) look() {
 
 // noteTranslations takes in what a node translates to. An address is assigned to an EgressIP only when no node
 // translates to it for another one: pods of both would leave with it. A node that could not follow the assignment
-// carries out late what it began before. After a restore
-// nobody knows what a node holds that cannot say so.
+// carries out late what it began before. After a restore nobody knows what a node holds that cannot say so.
 func (v *verdict) noteTranslations(m *machine) {
 	now := map[netip.Addr]string{}
 	for id := range m.have.NB.Rows() {

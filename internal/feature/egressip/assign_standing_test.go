@@ -102,7 +102,11 @@ func TestStandingNamesake(t *testing.T) {
 // TestNamesakeOfAnotherUID: the UID tells the former object, whatever the clock of the controller that gave the address
 // to its holder. An object does not wait for a former holder of its own.
 func TestNamesakeOfAnotherUID(t *testing.T) {
-	for uid, waits := range map[string]bool{"former": true, "e": false} {
+	for _, x := range []struct {
+		uid   string
+		ahead time.Duration
+		waits bool
+	}{{"former", time.Hour, true}, {"former", -time.Hour, true}, {"e", time.Hour, false}, {"e", -time.Hour, false}} {
 		w := newWorld()
 		three(w)
 		n := node("n3", 4, "172.18.0.4/24")
@@ -111,12 +115,12 @@ func TestNamesakeOfAnotherUID(t *testing.T) {
 		e := object("e", 0, "172.18.0.33")
 		at := world.EgressAddress{Object: "e", IP: e.IPs[0]}
 		h := &world.Holding{Node: "n3", BootID: "boot", Holds: map[string][]netip.Addr{"e": e.IPs},
-			HeldUID: map[world.EgressAddress]string{at: world.ShortUID(uid)}}
-		h.SayHeld("e", at.IP, ref.SinceTime(e.Created.Add(time.Hour)))
+			HeldUID: map[world.EgressAddress]string{at: world.ShortUID(x.uid)}}
+		h.SayHeld("e", at.IP, ref.SinceTime(e.Created.Add(x.ahead)))
 		w.SetHolding(h)
 		w.SetEgressIP(e)
-		if d := settle(w)["e"]; (len(d.Items) == 0) != waits {
-			t.Errorf("held for an object of UID %s: %q", uid, items(d))
+		if d := settle(w)["e"]; (len(d.Items) == 0) != x.waits {
+			t.Errorf("held for an object of UID %s, given %v after it was made: %q", x.uid, x.ahead, items(d))
 		}
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// An EgressIP's rows in OVN and in the host's kernel are named here, and read back here, by Adopted, Led, LedBy
-// and IsLeakFilter: only its name identifies a row that a previous process left.
+// An EgressIP's rows in OVN and in the host's kernel are named here, and read back here, by Adopted, Led, LedBy and
+// IsLeakFilter: only its name identifies a row that a previous process left.
 
 // contents is what a set of an EgressIP has.
 type contents string
