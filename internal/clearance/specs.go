@@ -15,7 +15,8 @@ import (
 type spec struct {
 	uid        string
 	generation int64
-	labels     string // of a namespace, or those that a Service asks for
+	labels     string  // of a namespace, or those that a Service asks for
+	families   [2]bool // in which a Service selects pods
 }
 
 // rank is the part of an object that decides, by family, which one of several objects has a claim to a pod that they
@@ -43,7 +44,7 @@ func (m *Machine) readKnown(t world.Entry) (is known) {
 		}
 	case world.KindService:
 		if s := m.w.Service(t.Key); s != nil && s.Pods != nil {
-			is.spec = spec{uid: s.UID, generation: 1, labels: s.Pods.String()}
+			is.spec = spec{uid: s.UID, generation: 1, labels: s.Pods.String(), families: s.Families()}
 		}
 	case world.KindEgressService:
 		if s := m.w.EgressService(t.Key); s != nil {

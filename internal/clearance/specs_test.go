@@ -1,6 +1,7 @@
 package clearance_test
 
 import (
+	"net/netip"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -79,6 +80,7 @@ func TestDisplaced(t *testing.T) {
 		"the older EgressIP comes into force":  {"e-1", unassigned(-1, "a=2"), newEgressIP(-1, "a=2"), true},
 		"the EgressService comes into force":   {"ns0/s0", behindService, hosted(world.HostAll, 0), true},
 		"the EgressService goes out of force":  {"e2", inForce, hosted("", 0), true},
+		"its Service loses the family":         {"e2", inForce, ofIPv6, true},
 		"an EgressIP forbids it":               {"e2", inForce, changed("e2", forbids), true},
 		"an EgressIP comes that forbids it": {"e2", inForce, func(w *world.World) {
 			newEgressIP(3, "a=2")(w)
@@ -144,6 +146,13 @@ func behindService(w *world.World) {
 	s := compiletest.LoadBalancer(0)
 	s.Pods, _ = labels.Parse("a=2")
 	w.SetService(s)
+}
+
+// ofIPv6 has that Service lose IPv4.
+func ofIPv6(w *world.World) {
+	s := *w.Service("ns0/s0")
+	s.ClusterIPs = []netip.Addr{netip.MustParseAddr("fd00:10:96::1")}
+	w.SetService(&s)
 }
 
 func inForce(w *world.World) {

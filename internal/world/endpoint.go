@@ -66,7 +66,15 @@ func (w *View) EgressServicesOf(p *Pod, f Family) []*EgressService {
 
 // selectsPod says whether a Service is one of the family and selects a pod.
 func (s *Service) selectsPod(p *Pod, f Family) bool {
-	return s != nil && s.Pods != nil && len(f.OfAddrs(s.ClusterIPs)) > 0 && s.Pods.Matches(labels.Set(p.Labels))
+	return s != nil && s.Pods != nil && s.Families()[f] && s.Pods.Matches(labels.Set(p.Labels))
+}
+
+// Families are those in which a Service has pods.
+func (s *Service) Families() (has [2]bool) {
+	for _, ip := range s.ClusterIPs {
+		has[FamilyOf(ip)] = true
+	}
+	return has
 }
 
 // selectsAlike says whether two select the same pods, in the same families.
