@@ -79,7 +79,7 @@ func (a *api) put(plural string, o object) object {
 	old := a.objects[plural][keyOf(o)]
 	if old == nil {
 		a.made++
-		o.SetUID(types.UID(fmt.Sprintf("uid-%d", a.made)))
+		o.SetUID(types.UID(fmt.Sprintf("%04x-uid", a.made)))
 		o.SetCreationTimestamp(metav1.NewTime(a.s.now.Truncate(time.Second)))
 		o.SetGeneration(1)
 	}

@@ -168,7 +168,9 @@ func (s *Sim) gone(name string) { s.machine(name).rename(10 * time.Hour) }
 func (s *Sim) late(name, plural string, d time.Duration) {
 	m := s.machine(name)
 	m.disturbs(d)
-	m.client.reached[plural] = s.now.Add(d)
+	if until := s.now.Add(d); until.After(m.client.reached[plural]) { // events keep their order
+		m.client.reached[plural] = until
+	}
 }
 
 func span(text string) time.Duration {
