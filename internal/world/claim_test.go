@@ -72,7 +72,8 @@ func TestStandbysDoNotFollowAddresses(t *testing.T) {
 	w.SetNamespace(&world.Namespace{Name: "ns"})
 	inForce := func(name string, age int64, node string) *world.EgressIP {
 		return &world.EgressIP{Name: name, UID: name, Created: time.Unix(1000-age, 0), IPs: []netip.Addr{ip},
-			Placement:  world.Placement{Items: []world.Assignment{{Node: node, IP: ip}}, InForce: [2]bool{world.V4: true}},
+			Placement: world.Placement{Items: []world.Assignment{{Node: node, IP: ip}},
+				InForce: [2]bool{world.V4: true}},
 			Namespaces: labels.Everything(), Pods: labels.Everything()}
 	}
 	w.SetEgressIP(inForce("older", 2, "n1"))
