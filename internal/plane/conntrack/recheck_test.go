@@ -92,6 +92,10 @@ func TestWhatWasBegunWithoutRules(t *testing.T) {
 		if shrink(t, p, want); len(f.Entries()) != 3 {
 			t.Errorf("at once there are %v", f.Entries())
 		}
+		f.Add(bare) // the rules were not back yet: they are in the next round
+		if shrink(t, p, want); len(f.Entries()) != 3 {
+			t.Errorf("in the next round there are %v", f.Entries())
+		}
 		for i := range 3 {
 			f.Add(bare)
 			<-p.Again()
