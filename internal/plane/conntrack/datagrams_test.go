@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -185,11 +186,11 @@ func TestKernelDatagrams(t *testing.T) {
 // failing is a Fake that cannot be read for a time.
 type failing struct {
 	*Fake
-	fails bool
+	fails atomic.Bool
 }
 
 func (f *failing) Dump(ctx context.Context, zone int, like ...Entry) ([]Entry, error) {
-	if f.fails {
+	if f.fails.Load() {
 		return nil, errors.New("no netlink socket")
 	}
 	return f.Fake.Dump(ctx, zone, like...)
@@ -209,10 +210,10 @@ func TestDatagramsLookAfterFailure(t *testing.T) {
 		}
 		time.Sleep(30 * time.Second)
 		f.Add(toService("172.18.0.9:1", "172.18.0.2:31053", "10.244.1.5:53"))
-		f.fails = true
+		f.fails.Store(true)
 		time.Sleep(40 * time.Second)
 		synctest.Wait()
-		f.fails = false
+		f.fails.Store(false)
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
 		if have := clients(f.Fake); have != "" {
