@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	egretv1 "github.com/egret-net/egret/api/egret/v1"
+	v1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/internal/clearance"
 	"github.com/egret-net/egret/internal/feature/all"
 	"github.com/egret-net/egret/internal/feature/egressip"
@@ -53,7 +54,7 @@ type Kubernetes interface {
 	Report(*egretv1.EgressNode) (*egretv1.EgressNode, error)
 	Annotate(map[string]string) (*corev1.Node, error)
 	// EgressIP returns one as it is now, nil without an error if it does not exist.
-	EgressIP(name string) (*world.EgressIP, error)
+	EgressIP(name string) (*v1.EgressIP, error)
 	// CatchUp shows what a starting pod's node asks for, as it is now.
 	CatchUp(namespace string, observe func(any) error) error
 	Silence() time.Duration
@@ -96,7 +97,7 @@ func NewSteps(o Surroundings) *Steps {
 	h.watch, h.announce, h.probe = func(map[netip.Addr]string, []string) {}, o.Announce, o.Probe
 	h.renew = func(context.Context) error { return nil }
 	h.silence = o.API.Silence
-	h.ask = func(_ context.Context, name string) (*world.EgressIP, error) { return o.API.EgressIP(name) }
+	h.ask = s.askEgressIP
 	a.setPaused = func(_ context.Context, hostIface string, paused bool) error {
 		o.SetPaused(hostIface, paused)
 		return nil
@@ -164,6 +165,15 @@ func (s *Steps) writeAnnotations(_ context.Context, annotations map[string]strin
 		return "", err
 	}
 	return stored.ResourceVersion, s.a.source.Observe(stored)
+}
+
+// askEgressIP is API.EgressIP.
+func (s *Steps) askEgressIP(_ context.Context, name string) (*world.EgressIP, error) {
+	e, err := s.o.API.EgressIP(name)
+	if e == nil || err != nil {
+		return nil, err
+	}
+	return kube.EgressIP(e), s.a.source.Observe(e)
 }
 
 // Source is what the agent follows; its owner fills the stores of it.

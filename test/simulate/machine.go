@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	egretv1 "github.com/egret-net/egret/api/egret/v1"
+	v1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/internal/compile/compiletest"
 	"github.com/egret-net/egret/internal/feature/all"
 	"github.com/egret-net/egret/internal/kube"
@@ -183,14 +184,11 @@ func (v view) Annotate(annotations map[string]string) (*corev1.Node, error) {
 }
 
 // EgressIP reads one.
-func (v view) EgressIP(name string) (*world.EgressIP, error) {
+func (v view) EgressIP(name string) (*v1.EgressIP, error) {
 	if !v.process.reaches() {
 		return nil, errOutOfReach
 	}
-	if o := v.s.api.egressIP(name); o != nil {
-		return kube.EgressIP(o), nil
-	}
-	return nil, nil
+	return v.s.api.egressIP(name), nil
 }
 
 // CatchUp reads what a starting pod's node asks for.
