@@ -26,31 +26,32 @@ type Claim struct {
 	MAC string
 }
 
-// requests are those to the API server. One is under way at a time.
+// requests are those to the API server. One list is under way at a time.
 type requests struct {
 	under bool
-	at    time.Time // when to send the next one, if name is set
-	name  string    // an EgressIP with a claim that waits for an answer
+	at    time.Time // when to send the next one; zero: no claim waits to be asked about
 }
 
-func (r requests) isDue() bool { return r.name != "" && !r.under }
+func (r requests) isDue() bool { return !r.at.IsZero() && !r.under }
 
 // receiveClaim decides about a claim, or asks the API server first. There is nothing to ask where the status assigns
 // the address to another node or the API server cannot be reached; nor where this node could not be reached, and
-// another one of the cluster has the address now.
+// another one of the cluster has the address now. It is asked about a rival as often as that is defended against: the
+// watch may stand still.
 func (m *Machine) receiveClaim(c Claim) {
 	a := m.addresses[c.IP]
 	if a == nil || m.yields[a.egressAddress()] != nil || isThisHost(m.facts.View.Host(), c.MAC) {
 		return
 	}
+	rival, since := a.rivals[c.MAC], m.now.Sub(a.confirmed)
 	switch {
-	case m.facts.APISilent, !m.isAdopted() && !m.isAssignedHere(a.egressAddress()):
-		m.yieldAddress(a, c.MAC)
-	case a.rivals[c.MAC] != nil:
-		m.contendAddress(a, c.MAC)
-	case m.wasAlone() && !m.isNew(a) && nodeAt(m.facts.View, c.MAC) != "":
-		m.yieldAddress(a, c.MAC)
-	case m.now.Sub(a.confirmed) < confirmedFor:
+	case m.facts.APISilent:
+		m.yieldAddress(a, c.MAC, "the API server cannot be reached")
+	case !m.isAdopted() && !m.isAssignedHere(a.egressAddress()):
+		m.yieldAddress(a, c.MAC, "")
+	case rival == nil && m.wasAlone() && !m.isNew(a) && nodeAt(m.facts.View, c.MAC) != "":
+		m.yieldAddress(a, c.MAC, "this node could not be reached")
+	case rival != nil && since < rival.pause(), since < confirmedFor:
 		m.contendAddress(a, c.MAC)
 	case len(a.waiting) < rivalsKept && !slices.Contains(a.waiting, c.MAC):
 		m.awaitAnswer(a, c)
@@ -61,57 +62,83 @@ func (m *Machine) receiveClaim(c Claim) {
 // machine is a node.
 func (m *Machine) awaitAnswer(a *address, c Claim) {
 	a.waiting = append(a.waiting, c.MAC)
-	if m.requests.name == "" {
-		m.requests.name, m.requests.at = a.EgressIP, m.now
+	if m.requests.at.IsZero() {
+		m.requests.at = m.now
 		if mayBeNode(m.facts.View, c) {
 			m.requests.at = m.now.Add(newsWait)
 		}
 	}
 }
 
-// sendRequests sends what is due to be asked: about one claim, which need not say more than that the API server is
-// there, for then the watch brings the news; and, when it is time to look, about all that this node yields because it
-// could not be asked.
+// sendRequests asks about each EgressIP with a claim that waits. When it is time to look it also asks about each one
+// with an address that this node yields: the watch may be late.
 func (m *Machine) sendRequests(look bool) {
 	if m.requests.under {
 		return
 	}
+	var names []string
 	if m.requests.isDue() && !m.now.Before(m.requests.at) {
-		m.out.Ask = append(m.out.Ask, m.requests.name)
+		m.requests.at = time.Time{}
+		for _, a := range m.addresses {
+			if len(a.waiting) > 0 {
+				names = append(names, a.EgressIP)
+			}
+		}
 	}
 	if look {
-		m.out.Ask = append(m.out.Ask, m.yieldedUnasked()...)
+		for c, y := range m.yields {
+			if !y.agreed {
+				names = append(names, c.Object)
+			}
+		}
 	}
+	slices.Sort(names)
+	m.out.Ask = slices.Compact(names)
 	m.requests.under = len(m.out.Ask) > 0
 }
 
-// takeAnswer takes in an answer, or its absence.
+// takeAnswer takes in an answer, or its absence: then no further ones come.
 func (m *Machine) takeAnswer(x Answer) {
+	switch {
+	case x.Err != nil:
+		m.requests = requests{}
+	case x.Last:
+		m.requests.under = false
+	}
 	if x.Err == nil {
-		m.resumeYielded(x.Name, x.EgressIP)
+		m.settleYields(x.Name, x.EgressIP)
 	}
-	if x.Err == nil && !x.Last {
-		return
-	}
-	m.requests = requests{}
 	for _, a := range m.addresses {
+		if x.Err == nil && a.EgressIP != x.Name {
+			continue
+		}
 		waiting := a.waiting
 		a.waiting = nil
 		for _, mac := range waiting {
-			m.decideClaim(a, mac, x.Err == nil)
+			m.decideClaim(a, mac, x)
 		}
 	}
 }
 
-// decideClaim is about a claim that has waited for an answer.
-func (m *Machine) decideClaim(a *address, mac string, answered bool) {
+// decideClaim is about a claim that has waited for an answer. A node keeps an address that both the API server and its
+// own watch assign to it. One of them may be late: the watch, or the answer where the address has just come here.
+// Without an answer a rival gets nothing that it did not get before.
+func (m *Machine) decideClaim(a *address, mac string, x Answer) {
+	c := a.egressAddress()
+	isOwn := func(e *world.EgressIP) bool {
+		return e != nil && slices.Contains(e.Items, world.Assignment{Node: m.Self, IP: c.IP})
+	}
 	switch {
-	case m.yields[a.egressAddress()] != nil, m.isAdopted() && answered: // the cluster is about to be known
-	case answered && m.isAssignedHere(a.egressAddress()):
-		a.confirmed = m.now
-		m.contendAddress(a, mac)
+	case m.yields[c] != nil, m.isAdopted() && x.Err == nil: // the cluster is about to be known
+	case x.Err != nil && a.rivals[mac] == nil:
+		m.yieldAddress(a, mac, "the API server cannot be reached")
+	case x.Err == nil && !(isOwn(x.EgressIP) && m.isAssignedHere(c)):
+		m.yieldAddress(a, mac, "the API server says that it is no longer this node's")
 	default:
-		m.yieldAddress(a, mac)
+		if x.Err == nil {
+			a.confirmed = m.now
+		}
+		m.contendAddress(a, mac)
 	}
 }
 

@@ -27,6 +27,14 @@ type rival struct {
 	first, last time.Time
 }
 
+// pause is how often the address is defended against a rival, and the API server asked about it, at most.
+func (r *rival) pause() time.Duration {
+	if r.node != "" {
+		return correctEvery
+	}
+	return defendEvery
+}
+
 // Conflict is an address that another machine says it has.
 type Conflict struct {
 	world.EgressAddress
@@ -86,11 +94,7 @@ func (m *Machine) lookAtRivals(a *address) {
 // defendAddress announces the address again, not more often than is fair, and asks who else has it; towards a node of
 // the cluster, once after the last claim.
 func (m *Machine) defendAddress(a *address, r *rival) {
-	pause := defendEvery
-	if r.node != "" {
-		pause = correctEvery
-	}
-	if m.now.Sub(a.announced) < pause || r.node != "" && a.announced.After(r.last) {
+	if m.now.Sub(a.announced) < r.pause() || r.node != "" && a.announced.After(r.last) {
 		return
 	}
 	a.announced = m.now

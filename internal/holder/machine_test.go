@@ -36,11 +36,13 @@ type node struct {
 	wake  time.Time
 	early bool // no plan was applied yet
 
-	answer error                // of the API server, which answers at once
-	brings func(w *world.World) // by the watch, before it answers
+	answer error                             // of the API server, which answers at once
+	brings func(w *world.World)              // by the watch, before it answers
+	knows  func(name string) *world.EgressIP // the API server; nil: what the watch has brought
 
 	asked, probed, renewed int
 	announced              []time.Time
+	warned                 string // last
 }
 
 func newNode(t *testing.T, ip netip.Addr) *node {
@@ -66,6 +68,9 @@ func (x *node) step() {
 		}
 		for c, node := range r.Overdue {
 			x.world.SetOverdue(c, node)
+		}
+		for _, warning := range r.Warnings {
+			x.warned = warning.Text
 		}
 		for range r.Announce {
 			x.announced = append(x.announced, x.now)
@@ -112,6 +117,9 @@ func (x *node) answers(names []string) {
 			x.brings(x.world)
 		}
 		told := holder.Answer{Name: name, EgressIP: x.world.EgressIP(name), Last: i == len(names)-1}
+		if x.knows != nil {
+			told.EgressIP = x.knows(name)
+		}
 		x.facts.Answers = append(x.facts.Answers, told)
 	}
 }
@@ -192,7 +200,7 @@ func TestDefendsAgainstStrangers(t *testing.T) {
 				x.after(time.Second)
 			}
 			c := x.Conflicts()
-			if len(c) != 1 || c[0].MAC != stranger || c[0].Object != "e0" || !x.announces() || x.asked != 1 {
+			if len(c) != 1 || c[0].MAC != stranger || c[0].Object != "e0" || !x.announces() || x.asked > 2 {
 				t.Fatalf("conflicts %v, announces %v, asked %d", c, x.announces(), x.asked)
 			}
 			if n := len(x.announced); n < 2 || n > 3 || x.announced[1].Sub(x.announced[0]) < holder.DefendEvery {
@@ -332,6 +340,112 @@ func TestWaitsForTheWatch(t *testing.T) {
 	x.after(holder.DrainFor) // and the successor has not reported: it may have died
 	if !x.announces() {
 		t.Error("is needed again and does not announce")
+	}
+}
+
+// TestWatchStandsStill: the API server says that an address is not this node's, and the watch does not bring that. This
+// node yields until the watch has, whatever else is claimed at the same time, and whoever claimed the address before.
+func TestWatchStandsStill(t *testing.T) {
+	moved := func(e *world.EgressIP) *world.EgressIP {
+		e.Items = []world.Assignment{{Node: "n2", IP: e.IPs[0]}}
+		return e
+	}
+	for name, c := range map[string]struct {
+		before func(x *node)
+		now    func(e *world.EgressIP) *world.EgressIP
+	}{
+		"moved":              {now: moved},
+		"deleted":            {now: func(*world.EgressIP) *world.EgressIP { return nil }},
+		"lost its addresses": {now: func(e *world.EgressIP) *world.EgressIP { e.Items = nil; return e }},
+		"its successor answered a moment ago": {before: func(x *node) {
+			x.says(successor)
+			x.after(2 * time.Second)
+		}, now: moved},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x, second := newNode(t, heldIP), compiletest.EgressAddr(1)[0]
+			e := compiletest.EgressIP(1, "", second)
+			e.Items = []world.Assignment{{Node: "n1", IP: second}}
+			x.edit(func(w *world.World) { w.SetEgressIP(e) })
+			if c.before != nil {
+				c.before(x)
+			}
+			x.knows = func(name string) *world.EgressIP {
+				e := *x.world.EgressIP(name)
+				return c.now(&e)
+			}
+			x.facts.Claims = []holder.Claim{{IP: second, MAC: successor}}
+			x.says(successor)
+			x.after(2 * time.Second)
+			for range 60 {
+				if n := len(x.plan().Announcements); n > 0 {
+					t.Fatalf("announces %d addresses", n)
+				}
+				x.after(time.Second)
+			}
+			if x.translates() || strings.Contains(x.warned, "cannot be reached") {
+				t.Errorf("translates %t, and warns: %s", x.translates(), x.warned)
+			}
+			x.knows = nil
+			x.after(2 * holder.LookEvery)
+			if n := len(x.plan().Announcements); x.yields() != nil || n != 2 {
+				t.Errorf("both agree: yields %v, announces %d addresses", x.yields(), n)
+			}
+		})
+	}
+}
+
+// TestLeavesAndWatchStandsStill: the watch does not bring that the successor has lost the address again. The one that
+// left it does not answer beside a third node. Where the watch is not late, the API server is asked once.
+func TestLeavesAndWatchStandsStill(t *testing.T) {
+	for to, want := range map[string]bool{"n2": true, "n3": false} {
+		x := newNode(t, heldIP)
+		holds(x.world, "n1")
+		x.edit(moves)
+		x.knows = func(name string) *world.EgressIP {
+			e := *x.world.EgressIP(name)
+			e.Items = []world.Assignment{{Node: to, IP: heldIP}}
+			return &e
+		}
+		x.says(stranger)
+		if x.after(time.Minute); x.announces() != want || want && x.asked != 1 {
+			t.Errorf("it is %s's: announces %t, want %t; asked %d times", to, x.announces(), want, x.asked)
+		}
+	}
+}
+
+// TestAnswerOvertakesTheWatch: the watch brings a moment later what the API server has answered. The successor has as
+// long to report that it holds the address as without a question.
+func TestAnswerOvertakesTheWatch(t *testing.T) {
+	x := newNode(t, heldIP)
+	holds(x.world, "n1")
+	x.knows = func(string) *world.EgressIP {
+		e := *x.world.EgressIP("e0")
+		e.Items = []world.Assignment{{Node: "n2", IP: heldIP}}
+		return &e
+	}
+	x.says(successor)
+	x.after(holder.NewsWait)
+	x.edit(moves)
+	if x.after(holder.DrainFor - holder.NewsWait); x.announces() || !x.translates() {
+		t.Errorf("announces %t, translates %t", x.announces(), x.translates())
+	}
+	if x.after(2 * holder.DrainFor); !x.announces() {
+		t.Error("is needed again and does not announce")
+	}
+}
+
+// TestRivalWhileAPIServerIsAway: a machine that this node has defended an address against does not get it because the
+// API server does not answer once.
+func TestRivalWhileAPIServerIsAway(t *testing.T) {
+	x := newNode(t, heldIP)
+	x.says(stranger)
+	for range 10 {
+		x.after(2 * time.Second)
+		x.answer = errAway
+		if x.says(stranger); !x.announces() {
+			t.Fatal("yields to a machine that the API server has been asked about")
+		}
 	}
 }
 

@@ -1,7 +1,6 @@
 package holder
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -15,17 +14,18 @@ const DrainFor = 2 * time.Second
 
 // yield is an address that this node has stopped answering for, because another machine does.
 type yield struct {
-	to      string    // a node of the cluster, or ""
-	unasked bool      // the API server could not be asked: it is for that to say whose the address is
-	ends    time.Time // when draining does; where the API server could be asked, all of it. Zero: it is over
+	to        string    // a node of the cluster, or ""
+	unsettled bool      // the watch's word is not enough to answer for the address again
+	agreed    bool      // the API server has said the same as the watch
+	ends      time.Time // when draining does; of what is settled, all of it. Zero: it is over
 }
 
-// yieldAddress stops answering. Where the status assigns the address to another node that is only until that one's
-// report can be here: if none comes, the address is answered for again.
-func (m *Machine) yieldAddress(a *address, mac string) {
+// yieldAddress stops answering, and warns why if the watch does not say so. Where the status assigns the address to
+// another node that is only until that one's report can be here: if none comes, the address is answered for again.
+func (m *Machine) yieldAddress(a *address, mac, why string) {
 	c, y := a.egressAddress(), &yield{to: nodeAt(m.facts.View, mac), ends: m.now.Add(DrainFor)}
-	if y.unasked = m.isAdopted() || m.isAssignedHere(c); y.unasked {
-		m.addWarning("yields an egress IP: another machine announces it, and the API server cannot be reached",
+	if y.unsettled = m.isAdopted() || m.isAssignedHere(c); y.unsettled {
+		m.addWarning("yields an egress IP: another machine announces it, and "+why,
 			"egressIP", c.Object, "ip", c.IP, "mac", mac, "node", y.to)
 	}
 	a.rivals, a.waiting = nil, nil
@@ -42,7 +42,7 @@ func (m *Machine) yieldAddress(a *address, mac string) {
 // Where the API server is silent no report comes.
 func (m *Machine) leadsTo(c world.EgressAddress, y *yield) string {
 	p := m.facts.View.PlacementOf(c.Object)
-	if !y.unasked && !m.facts.APISilent && p != nil && p.Leaves(m.Self, c.IP) {
+	if !y.unsettled && !m.facts.APISilent && p != nil && p.Leaves(m.Self, c.IP) {
 		return m.Self
 	}
 	return y.to
@@ -54,10 +54,10 @@ func (m *Machine) leadsTo(c world.EgressAddress, y *yield) string {
 func (m *Machine) endYields() {
 	for c, y := range m.yields {
 		switch {
-		case !y.unasked && m.isAssignedHere(c): // again: it leads nowhere before it translates
+		case !y.unsettled && m.isAssignedHere(c): // again: it leads nowhere before it translates
 			m.takeBack(c)
 		case y.ends.IsZero() || m.now.Before(y.ends):
-		case y.unasked:
+		case y.unsettled:
 			y.ends = time.Time{}
 			m.out.Yields[c] = &world.Yield{To: y.to}
 		case heldOutOfReach(m.facts.View, m.Self, c):
@@ -82,27 +82,17 @@ func heldOutOfReach(w *world.View, self string, c world.EgressAddress) bool {
 	})
 }
 
-// yieldedUnasked are the EgressIPs of which this node yields an address because the API server could not be asked.
-func (m *Machine) yieldedUnasked() []string {
-	var names []string
-	for _, c := range slices.SortedFunc(maps.Keys(m.yields), world.EgressAddress.Compare) {
-		if m.yields[c].unasked && !slices.Contains(names[max(len(names)-1, 0):], c.Object) {
-			names = append(names, c.Object)
-		}
-	}
-	return names
-}
-
-// resumeYielded ends what was yielded of an EgressIP unasked, once the world says what the API server says of it, which
-// is e.
-func (m *Machine) resumeYielded(name string, e *world.EgressIP) {
+// settleYields settles what this node yields of an EgressIP if the watch says what the API server says of it, which is
+// e. While it does not, another node may have been given the address, whether or not this one is assigned it.
+func (m *Machine) settleYields(name string, e *world.EgressIP) {
 	have := m.facts.View.EgressIP(name)
-	if e != nil && (have == nil || !slices.Equal(have.Items, e.Items)) {
-		return // the next answer finds that it has come
-	}
+	agree := (have == nil) == (e == nil) && (e == nil || slices.Equal(have.Items, e.Items))
 	for c, y := range m.yields {
-		if c.Object == name && y.unasked {
-			m.takeBack(c)
+		if c.Object != name {
+			continue
+		}
+		if y.unsettled, y.agreed = !agree, agree; agree && y.ends.IsZero() {
+			y.ends = m.now
 		}
 	}
 }

@@ -42,6 +42,7 @@ type member struct {
 	silent time.Duration // for how long the API has been cut off; zero: it is not
 	// stopped: the agent stands still; its targets stay.
 	stopped  bool
+	late     bool      // its watch stands still, and the API server answers
 	moved    time.Time // to another side, last
 	asking   time.Time // the API server, which does not answer, until then
 	dirty    bool
@@ -128,7 +129,7 @@ func (m *member) runs(c *cluster) {
 	if m.stopped {
 		return
 	}
-	if m.silent == 0 {
+	if m.silent == 0 && !m.late {
 		for ; m.seen < len(c.history); m.seen++ {
 			c.history[m.seen](m.world)
 		}
@@ -328,7 +329,7 @@ func (c *cluster) lastMove(names []string) (last time.Time) {
 // fault happens to a node, or ends.
 func (c *cluster) fault(t *rapid.T) {
 	m := c.nodes[rapid.SampledFrom(c.names()).Draw(t, "node")]
-	switch rapid.IntRange(0, 4).Draw(t, "fault") {
+	switch rapid.IntRange(0, 6).Draw(t, "fault") {
 	case 0:
 		m.side, m.moved = rapid.IntRange(0, 2).Draw(t, "side"), c.now
 	case 1:
@@ -339,6 +340,10 @@ func (c *cluster) fault(t *rapid.T) {
 		m.stopped = true
 	case 4:
 		m.stopped = false
+	case 5:
+		m.late = true
+	case 6:
+		m.late = false
 	}
 	c.both = map[[2]string]time.Duration{}
 }
@@ -359,7 +364,7 @@ func TestOneAnswerer(t *testing.T) {
 			c.pass(rapid.SampledFrom(spans).Draw(t, "for"))
 		}
 		for _, m := range c.nodes {
-			m.side, m.silent, m.stopped = 0, 0, false
+			m.side, m.silent, m.stopped, m.late = 0, 0, false, false
 		}
 		c.assign("")
 		c.pass(10 * time.Second)
