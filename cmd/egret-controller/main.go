@@ -97,7 +97,7 @@ func runController(o *options) error {
 	group.Go(func() error { source.Run(ctx); return nil })
 	group.Go(func() error { c.Run(ctx); return nil })
 	group.Go(func() error { return prober.Run(ctx) })
-	group.Go(func() error { c.FollowAgents(ctx, clients.AgentLeases); return nil })
+	group.Go(func() error { controller.FollowAgents(ctx, clients.AgentLeases, c.AgentFound, log); return nil })
 	group.Go(func() error { return controller.Elect(ctx, config, o.nodeName, prober, c) })
 	health := func() metrics.Health { return metrics.Health{Alive: c.Alive()} }
 	group.Go(func() error { return metrics.Serve(ctx, o.metrics.Options, own.Registry, health, log) })

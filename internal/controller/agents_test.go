@@ -3,12 +3,14 @@ package controller_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/egret-net/egret/internal/controller"
 	"github.com/egret-net/egret/internal/kube"
 )
 
@@ -65,7 +67,7 @@ func TestDeadAgentIsMissed(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go l.renew(ctx, "n1", "n2", "n3")
-		go c.FollowAgents(ctx, l.read)
+		go controller.FollowAgents(ctx, l.read, c.AgentFound, slog.New(slog.DiscardHandler))
 		time.Sleep(time.Minute)
 		l.set(func() { l.down = true })
 		time.Sleep(10 * time.Minute)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/egret-net/egret/internal/decide"
+	"github.com/egret-net/egret/internal/decide/handover"
 	"github.com/egret-net/egret/internal/feature"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/probe"
@@ -34,22 +35,11 @@ type Controller struct {
 
 	now     func() time.Time            // of the clock
 	later   func(time.Duration, func()) // has something done beside the loop, after a time
-	terms   chan context.Context
+	tasks   chan func()                 // other goroutines queue them for the loop
 	results chan result
-	events  chan posting
-	untold  chan posting // those that could not be posted
-	found   chan probe.Change
-	agents  chan probe.AgentChange
-	leaders chan string
 
-	prober   Prober         // nil: nodes are not probed
-	self     string         // the node that this runs on; for the prober
-	leader   string         // the one of the controller that leads
-	followed []probe.Target // the last targets of the prober
-	beside   probe.Witnesses
-	named    []netip.Addr // further witnesses, that people named
-	strayed  bool         // that may be out of date
-	reach    reach
+	events   *poster
+	reach    *reach
 	outbox   *outbox       // nil while another leads
 	changed  []world.Entry // in the world, by the change or decision under way
 	features feature.Kinds
@@ -58,8 +48,6 @@ type Controller struct {
 	news     map[target]news          // Events of what is not written yet
 	synced   bool
 	wentBack int64     // as the source last counted
-	told     []posting // to be posted when the writes are done
-	late     []posting // to be posted once more, some pulses later
 	decided  time.Time // when, last
 	looked   time.Time // when the clock on the wall was last looked at
 	due      time.Time // when to decide next; zero: not
@@ -81,10 +69,8 @@ func New(c *world.Config, features feature.Kinds, source Source, writer Writer, 
 	out := &Controller{
 		log: log, metrics: metrics, writer: writer, world: features.NewWorld("", c), features: features, source: source,
 		now: time.Now, later: runLater,
-		terms: make(chan context.Context), results: make(chan result), events: make(chan posting, eventBacklog),
-		untold: make(chan posting),
-		found:  make(chan probe.Change), agents: make(chan probe.AgentChange), leaders: make(chan string),
-		reach:    newReach(),
+		tasks: make(chan func()), results: make(chan result),
+		events: newPoster(writer, metrics.eventErrors, log), reach: newReach(),
 		deciders: features.NewDeciders(), kinds: writtenKinds(features), news: map[target]news{},
 	}
 	out.world.FollowChanges(out.noteChanged)
@@ -92,9 +78,27 @@ func New(c *world.Config, features feature.Kinds, source Source, writer Writer, 
 }
 
 // Lead makes this the controller that decides, until ctx is done. It returns when the loop knows.
-func (c *Controller) Lead(ctx context.Context) {
+func (c *Controller) Lead(ctx context.Context) { c.runInLoop(ctx, func() { c.beginTerm(ctx) }) }
+
+// Led takes in on which node the controller is that leads.
+func (c *Controller) Led(ctx context.Context, node string) {
+	c.runInLoop(ctx, func() { c.reach.setLeader(node) })
+}
+
+// Found takes in what has become of a node that is probed.
+func (c *Controller) Found(ctx context.Context, change probe.Change) {
+	c.runInLoop(ctx, func() { c.takeReachability(change) })
+}
+
+// AgentFound takes in that an agent was found dead, or alive again.
+func (c *Controller) AgentFound(ctx context.Context, change probe.AgentChange) {
+	c.runInLoop(ctx, func() { c.takeAgent(change) })
+}
+
+// runInLoop returns when the loop begins the task, or ctx is done.
+func (c *Controller) runInLoop(ctx context.Context, task func()) {
 	select {
-	case c.terms <- ctx:
+	case c.tasks <- task:
 	case <-ctx.Done():
 	}
 }
@@ -104,7 +108,7 @@ func (c *Controller) Alive() bool { return time.Since(time.Unix(0, c.beat.Load()
 
 // Run is the loop, until ctx is done.
 func (c *Controller) Run(ctx context.Context) {
-	defer c.startEvents(ctx)()
+	defer c.events.startEvents(ctx)()
 	pulses := time.NewTicker(pulse)
 	defer pulses.Stop()
 	timer := time.NewTimer(0)
@@ -113,27 +117,21 @@ func (c *Controller) Run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case term := <-c.terms:
-			c.beginTerm(term)
+		case task := <-c.tasks:
+			task()
 		case <-c.termOver():
 			c.endTerm()
 		case change := <-c.source.Changes():
 			c.applyChange(change)
 			c.drainChanges()
-		case change := <-c.found:
-			c.takeReachability(change)
-		case change := <-c.agents:
-			c.agentFound(change)
-		case c.leader = <-c.leaders:
-			c.strayed = true
 		case r := <-c.results:
 			c.takeResult(r)
-		case p := <-c.untold:
-			c.putOff(p)
+		case p := <-c.events.failed:
+			c.events.putOff(p)
 		case <-timer.C:
 		case <-pulses.C:
-			c.handLate()
-			c.handEvents()
+			c.events.handLate()
+			c.events.handEvents()
 		}
 		c.followTargets()
 		if wait := c.decideWhenDue(c.now()); wait > 0 {
@@ -147,8 +145,8 @@ func (c *Controller) beginTerm(term context.Context) {
 	c.endTerm()
 	c.log.Info("leading")
 	c.metrics.leader.Set(1)
-	c.metrics.resetTally(c.world)
-	c.metrics.showUnreachable(c.world)
+	c.metrics.tally.beginCount(c.world.Nodes()...)
+	c.metrics.probes.showAllUnreachable(c.world)
 	c.outbox = newOutbox(term, c.results)
 	c.outbox.later = c.later
 	c.decideBy(c.now())
@@ -223,9 +221,8 @@ func (c *Controller) noteChanged(e world.Entry) {
 	for _, d := range c.deciders {
 		d.NoteChanged(e)
 	}
-	c.strayed = c.strayed || e.Kind == world.KindEgressService
+	c.reach.noteChanged(e)
 	if e.Kind == world.KindNode {
-		c.strayed = true
 		c.metrics.tally.nodes[e.Key] = struct{}{}
 	}
 }
@@ -241,6 +238,67 @@ func (c *Controller) takeShown(now time.Time) {
 		c.writeIfNeeded(target{e.Kind, e.Key})
 	}
 }
+
+// Probe makes the prober of this controller, which runs on a node. It is called before Run. All controllers probe, so
+// that one that begins to lead knows at once. Named are hosts outside that are witnesses, too.
+func (c *Controller) Probe(self string, port int, tls probe.Files, named []netip.Addr) *probe.Prober {
+	p := probe.New(probe.Options{
+		Self: self, Total: c.world.Config.ReachabilityTimeout, Grace: probe.DefaultGrace, Port: port, TLS: tls,
+		Log: c.log,
+		RTT: func(d time.Duration) { c.metrics.probes.rtt.Observe(d.Seconds()) }, Tell: c.Found,
+	})
+	c.reach.prober, c.reach.self, c.reach.named = p, self, named
+	return p
+}
+
+// followTargets takes nodes that were not probed before for not answering: a decision does not wait for the first
+// change that the prober tells of. Without a timeout none comes.
+func (c *Controller) followTargets() {
+	for _, node := range c.reach.followTargets(c.world) {
+		if c.world.Config.ReachabilityTimeout != 0 {
+			c.applyChange(func(w *world.World) { w.SetNotAnswering(node, true) })
+		}
+	}
+}
+
+// takeReachability is Found, in the loop.
+func (c *Controller) takeReachability(change probe.Change) {
+	c.log.Info("reachability of a node", "node", change.Node, "unreachable", change.Why,
+		"not answering", change.NotAnswering, "silent", change.Silent.Round(time.Millisecond))
+	c.reach.noteProbed(change.Node, change.Why)
+	c.applyChange(func(w *world.World) {
+		c.setUnreachable(w, change.Node)
+		w.SetNotAnswering(change.Node, change.NotAnswering)
+	})
+}
+
+// takeAgent is AgentFound, in the loop.
+func (c *Controller) takeAgent(change probe.AgentChange) {
+	c.log.Info("life of an agent, by its Lease", "node", change.Node, "dead", change.Dead,
+		"silent", change.Silent.Round(time.Second))
+	c.reach.noteAgent(change.Node, change.Dead)
+	c.applyChange(func(w *world.World) { c.setUnreachable(w, change.Node) })
+}
+
+// setUnreachable brings into the world whether a node counts as reachable. The leader tells people of it.
+func (c *Controller) setUnreachable(w *world.World, node string) {
+	why := c.reach.whyUnreachable(node)
+	if w.Unreachable(node) == why {
+		return
+	}
+	if w.SetUnreachable(node, why); c.outbox != nil {
+		c.metrics.probes.showUnreachable(node, why)
+		if n := w.Node(node); n != nil && why == world.AgentAway {
+			c.postEvent(target{world.KindNode, node}, n.UID,
+				decide.Event{Warning: true, Reason: handover.CauseAgentAway, Action: "Probe", Message: agentAway})
+		}
+	}
+}
+
+// agentAway is the Event about a node whose agent is dead.
+const agentAway = "egret-node on this node does not show that it lives: what it has set up goes on as it is, new " +
+	"pods get no network, and egress IPs move to nodes whose agents live. See whether egret-node runs here, and what " +
+	"its log says"
 
 // forgetWritten no longer waits for the world to see writes that are not in the API server's history any more.
 func (c *Controller) forgetWritten() {

@@ -81,7 +81,7 @@ func (c *Controller) decideAll(now time.Time) {
 		c.writeIfNeeded(t)
 	}
 	c.metrics.forgetGone(c.world)
-	c.metrics.countDecision(c.world, deciderOf[*egressip.Assigner](c.deciders),
+	c.metrics.tally.countDecision(c.world, deciderOf[*egressip.Assigner](c.deciders),
 		deciderOf[*egressip.Overlapper](c.deciders).Pods())
 }
 
@@ -175,6 +175,6 @@ func (c *Controller) postWritten(kind kube.Written, t target) []decide.Event {
 
 // postEvent has an Event about an object posted.
 func (c *Controller) postEvent(t target, uid string, e decide.Event) {
-	c.queueEvent(kube.Event{Regarding: c.kinds[t.kind].Writing().Reference(t.key, uid),
-		Warning: e.Warning, Reason: e.Reason, Action: e.Action, Note: e.Message})
+	c.events.queueEvent(kube.Event{Regarding: c.kinds[t.kind].Writing().Reference(t.key, uid),
+		Warning: e.Warning, Reason: e.Reason, Action: e.Action, Note: e.Message}, c.now())
 }

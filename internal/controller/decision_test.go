@@ -127,7 +127,7 @@ func (x *big) show() {
 			x.applyChange(func(w *world.World) { w.SetEgressIP(e) })
 		}
 	}
-	x.told = nil
+	x.events.told = nil
 }
 
 // bigChange is what changes between two decisions: lap by lap it is another value. A round makes at most so many

@@ -2,8 +2,11 @@ package controller
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/egret-net/egret/internal/kube"
 )
@@ -26,57 +29,73 @@ type posting struct {
 	pulses int // until it is tried again
 }
 
+// poster posts Events beside the loop, to which its fields belong.
+type poster struct {
+	log      *slog.Logger
+	writer   Writer
+	failures prometheus.Counter
+	pending  chan posting
+	failed   chan posting // those that could not be posted
+	told     []posting    // to be posted at the next pulse
+	late     []posting    // to be posted once more, some pulses later
+}
+
+func newPoster(writer Writer, failures prometheus.Counter, log *slog.Logger) *poster {
+	return &poster{log: log, writer: writer, failures: failures,
+		pending: make(chan posting, eventBacklog), failed: make(chan posting)}
+}
+
 // queueEvent has an Event posted at the next pulse, within a second. Programs that act on a status must not wait for
 // text that only people read, nor share API server and processors with it.
-func (c *Controller) queueEvent(e kube.Event) {
-	c.told = append(c.told, posting{Posting: kube.NewPosting(e, c.now())})
+func (p *poster) queueEvent(e kube.Event, now time.Time) {
+	p.told = append(p.told, posting{Posting: kube.NewPosting(e, now)})
 }
 
 // handEvents gives what waits to those who post Events.
-func (c *Controller) handEvents() {
-	for _, p := range c.told {
+func (p *poster) handEvents() {
+	for _, one := range p.told {
 		select {
-		case c.events <- p:
+		case p.pending <- one:
 		default:
-			c.metrics.eventErrors.Inc()
+			p.failures.Inc()
 		}
 	}
-	c.told = nil
+	p.told = nil
 }
 
 // putOff has an Event that could not be posted tried again some pulses later, unless that was often enough.
-func (c *Controller) putOff(p posting) {
-	if p.failed == eventAttempts || len(c.late) == eventBacklog {
-		c.metrics.eventErrors.Inc()
+func (p *poster) putOff(one posting) {
+	if one.failed == eventAttempts || len(p.late) == eventBacklog {
+		p.failures.Inc()
 		return
 	}
-	p.pulses = 1 << (p.failed - 1)
-	c.late = append(c.late, p)
+	one.pulses = 1 << (one.failed - 1)
+	p.late = append(p.late, one)
 }
 
 // handLate is called at each pulse: it has those posted for which that was the last one to wait for.
-func (c *Controller) handLate() {
-	left := c.late[:0]
-	for _, p := range c.late {
-		if p.pulses--; p.pulses > 0 {
-			left = append(left, p)
+func (p *poster) handLate() {
+	left := p.late[:0]
+	for _, one := range p.late {
+		if one.pulses--; one.pulses > 0 {
+			left = append(left, one)
 		} else {
-			c.told = append(c.told, p)
+			p.told = append(p.told, one)
 		}
 	}
-	c.late = left
+	p.late = left
 }
 
 // startEvents posts Events beside the loop. end posts what is left, when ctx is done: another leader does not know what
 // this one has decided.
-func (c *Controller) startEvents(ctx context.Context) (end func()) {
+func (p *poster) startEvents(ctx context.Context) (end func()) {
 	var posters sync.WaitGroup
 	for range eventPosters {
-		posters.Go(func() { c.postEvents(ctx) })
+		posters.Go(func() { p.postEvents(ctx) })
 	}
 	return func() {
-		c.handEvents()
-		close(c.events)
+		p.handEvents()
+		close(p.pending)
 		posted := make(chan struct{})
 		go func() { posters.Wait(); close(posted) }()
 		select {
@@ -87,25 +106,25 @@ func (c *Controller) startEvents(ctx context.Context) (end func()) {
 }
 
 // postEvents brings back to the loop what may be posted later.
-func (c *Controller) postEvents(ctx context.Context) {
-	for p := range c.events {
+func (p *poster) postEvents(ctx context.Context) {
+	for one := range p.pending {
 		timed, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
-		err := c.writer.PostEvent(timed, p.Posting)
+		err := p.writer.PostEvent(timed, one.Posting)
 		cancel()
 		if err != nil && ctx.Err() == nil {
-			c.notPosted(ctx, p, err)
+			p.notPosted(ctx, one, err)
 		}
 	}
 }
 
-func (c *Controller) notPosted(ctx context.Context, p posting, err error) {
-	c.log.Warn("event not posted", "attempt", p.failed+1, "error", err)
-	p.failed++
+func (p *poster) notPosted(ctx context.Context, one posting, err error) {
+	p.log.Warn("event not posted", "attempt", one.failed+1, "error", err)
+	one.failed++
 	if !kube.Passes(err) {
-		p.failed = eventAttempts
+		one.failed = eventAttempts
 	}
 	select {
-	case c.untold <- p:
+	case p.failed <- one:
 	case <-ctx.Done():
 	}
 }

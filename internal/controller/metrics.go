@@ -15,10 +15,6 @@ type Metrics struct {
 	Registry    *prometheus.Registry
 	leader      prometheus.Gauge
 	decisions   prometheus.Histogram
-	assignments *prometheus.GaugeVec
-	unassigned  prometheus.Gauge
-	standingBy  prometheus.Gauge
-	conflicts   prometheus.Gauge
 	moves       *prometheus.CounterVec
 	writes      *prometheus.CounterVec
 	writeErrors *prometheus.CounterVec
@@ -38,14 +34,6 @@ func NewMetrics() *Metrics {
 		decisions: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "egret_controller_decision_seconds",
 			Help: "Time of one decision about the whole cluster.", Buckets: prometheus.ExponentialBuckets(0.0001, 4,
 				8)}),
-		assignments: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "egret_controller_assigned_egress_ips",
-			Help: "Egress IPs assigned to a node."}, []string{"node"}),
-		unassigned: prometheus.NewGauge(prometheus.GaugeOpts{Name: "egret_controller_unassigned_egressips",
-			Help: "EgressIP objects that lack a node for an address."}),
-		standingBy: prometheus.NewGauge(prometheus.GaugeOpts{Name: "egret_controller_overlapped_pods",
-			Help: "Pods that more than one EgressIP selects: one serves them, the others stand by."}),
-		conflicts: prometheus.NewGauge(prometheus.GaugeOpts{Name: "egret_controller_address_conflicts",
-			Help: "EgressIP objects with an address that another machine says it has."}),
 		moves: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "egret_controller_moves_total",
 			Help: "Egress IPs that left a node, by cause."}, []string{"cause"}),
 		writes: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "egret_controller_writes_total",
@@ -61,10 +49,9 @@ func NewMetrics() *Metrics {
 	}
 	m.Registry.MustRegister(collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		m.leader, m.decisions, m.assignments, m.unassigned, m.standingBy, m.moves, m.writes, m.writeErrors,
-		m.eventErrors,
-		m.failover, m.programming, m.addresses, m.unreachable, m.rebalanced, m.conflicts)
-	m.Registry.MustRegister(m.probes.rtt, m.probes.unreachable)
+		m.leader, m.decisions, m.moves, m.writes, m.writeErrors, m.eventErrors, m.failover, m.programming,
+		m.unreachable, m.rebalanced, m.probes.rtt, m.probes.unreachable, m.tally.assignments, m.tally.unassigned,
+		m.tally.standingBy, m.tally.conflicts, m.tally.addresses)
 	return m
 }
 
@@ -73,12 +60,8 @@ func NewMetrics() *Metrics {
 func (m *Metrics) resetGauges() {
 	m.leader.Set(0)
 	m.forgetGone(nil)
-	m.tally = newTally()
-	m.assignments.Reset()
+	m.tally.beginCount()
 	m.probes.unreachable.Reset()
-	for _, g := range []prometheus.Gauge{m.unassigned, m.standingBy, m.conflicts, m.addresses} {
-		g.Set(0)
-	}
 }
 
 // countWrite counts what a write made different. Another controller counts the moves that it takes over before.

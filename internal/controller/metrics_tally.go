@@ -1,12 +1,20 @@
 package controller
 
 import (
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/world"
 )
 
 // tally is what the decisions about EgressIPs add up to, so that a round counts what was decided in it.
 type tally struct {
+	assignments *prometheus.GaugeVec
+	unassigned  prometheus.Gauge
+	standingBy  prometheus.Gauge
+	conflicts   prometheus.Gauge
+	addresses   prometheus.Gauge // OVN-Kubernetes' name, too
+
 	shares map[string]share    // by EgressIP
 	load   map[string]int      // addresses by node
 	nodes  map[string]struct{} // those of which load, or whether they are egress nodes, may be another than it is told
@@ -23,44 +31,60 @@ type share struct {
 }
 
 func newTally() *tally {
-	return &tally{shares: map[string]share{}, load: map[string]int{}, nodes: map[string]struct{}{}}
+	t := &tally{
+		assignments: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "egret_controller_assigned_egress_ips",
+			Help: "Egress IPs assigned to a node."}, []string{"node"}),
+		unassigned: prometheus.NewGauge(prometheus.GaugeOpts{Name: "egret_controller_unassigned_egressips",
+			Help: "EgressIP objects that lack a node for an address."}),
+		standingBy: prometheus.NewGauge(prometheus.GaugeOpts{Name: "egret_controller_overlapped_pods",
+			Help: "Pods that more than one EgressIP selects: one serves them, the others stand by."}),
+		conflicts: prometheus.NewGauge(prometheus.GaugeOpts{Name: "egret_controller_address_conflicts",
+			Help: "EgressIP objects with an address that another machine says it has."}),
+		addresses: prometheus.NewGauge(prometheus.GaugeOpts{Name: "ovnkube_clustermanager_num_egress_ips",
+			Help: "The number of defined egress IP addresses."}),
+	}
+	t.beginCount()
+	return t
 }
 
-// resetTally begins to count from nothing.
-func (m *Metrics) resetTally(w *world.World) {
-	m.tally = newTally()
-	m.assignments.Reset()
-	for _, name := range w.Nodes() {
-		m.tally.nodes[name] = struct{}{}
+// beginCount begins to count from nothing. Nodes are those to tell of.
+func (t *tally) beginCount(nodes ...string) {
+	t.shares, t.load, t.nodes, t.sum = map[string]share{}, map[string]int{}, map[string]struct{}{}, counts{}
+	for _, name := range nodes {
+		t.nodes[name] = struct{}{}
+	}
+	t.assignments.Reset()
+	for _, g := range []prometheus.Gauge{t.unassigned, t.standingBy, t.conflicts, t.addresses} {
+		g.Set(0)
 	}
 }
 
 // countDecision counts a new decision.
-func (m *Metrics) countDecision(w *world.World, d *egressip.Assigner, overlapped int) {
+func (t *tally) countDecision(w *world.World, d *egressip.Assigner, overlapped int) {
 	for _, name := range d.Anew() {
-		m.tally.replaceShare(name, shareOf(w.EgressIP(name), d.Last()[name]))
+		t.replaceShare(name, shareOf(w.EgressIP(name), d.Last()[name]))
 	}
-	for name := range m.tally.nodes {
-		m.countAssigned(w.Node(name), name)
+	for name := range t.nodes {
+		t.countAssigned(w.Node(name), name)
 	}
-	clear(m.tally.nodes)
-	m.standingBy.Set(float64(overlapped))
-	m.unassigned.Set(float64(m.tally.sum.lacking))
-	m.addresses.Set(float64(m.tally.sum.addresses))
-	m.conflicts.Set(float64(m.tally.sum.conflicts))
+	clear(t.nodes)
+	t.standingBy.Set(float64(overlapped))
+	t.unassigned.Set(float64(t.sum.lacking))
+	t.addresses.Set(float64(t.sum.addresses))
+	t.conflicts.Set(float64(t.sum.conflicts))
 }
 
 // countAssigned tells of an egress node, or one that has addresses, how many it has.
-func (m *Metrics) countAssigned(n *world.Node, name string) {
+func (t *tally) countAssigned(n *world.Node, name string) {
 	labelled := false
 	if n != nil {
 		_, labelled = n.Labels[world.AssignableLabel]
 	}
-	if load := m.tally.load[name]; n != nil && (labelled || load > 0) {
-		m.assignments.WithLabelValues(name).Set(float64(load))
+	if load := t.load[name]; n != nil && (labelled || load > 0) {
+		t.assignments.WithLabelValues(name).Set(float64(load))
 		return
 	}
-	m.assignments.DeleteLabelValues(name)
+	t.assignments.DeleteLabelValues(name)
 }
 
 // shareOf is nothing of an EgressIP that is gone.

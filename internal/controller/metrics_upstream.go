@@ -11,15 +11,12 @@ import (
 // upstream are OVN-Kubernetes' metrics of the same things under their names
 // (go-controller/pkg/metrics/cluster_manager.go), so that dashboards and alerts that know them go on.
 type upstream struct {
-	addresses   prometheus.Gauge
 	unreachable prometheus.Counter
 	rebalanced  prometheus.Counter
 }
 
 func newUpstream() *upstream {
 	return &upstream{
-		addresses: prometheus.NewGauge(prometheus.GaugeOpts{Name: "ovnkube_clustermanager_num_egress_ips",
-			Help: "The number of defined egress IP addresses."}),
 		unreachable: prometheus.NewCounter(prometheus.CounterOpts{Name: "ovnkube_clustermanager_egress_ips_node_unreachable_total", Help: "The total number of times assigned egress IP(s) were unreachable."}),
 		rebalanced:  prometheus.NewCounter(prometheus.CounterOpts{Name: "ovnkube_clustermanager_egress_ips_rebalance_total", Help: "The total number of times assigned egress IP(s) needed to be moved to a different node."}),
 	}

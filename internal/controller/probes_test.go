@@ -97,7 +97,7 @@ func TestNewTargetsAreNotAnswering(t *testing.T) {
 	w := cluster(t, egressNode("a"), egressNode("b"))
 	prober := &followed{}
 	c := New(w.Config, all.ServedKinds(), nil, nil, NewMetrics(), slog.New(slog.DiscardHandler))
-	c.world, c.prober, c.source = w, prober, noSource{}
+	c.world, c.reach.prober, c.source = w, prober, noSource{}
 	notAnswering := func() (names string) {
 		for _, n := range w.Nodes() {
 			if w.NotAnswering(n) {
@@ -106,7 +106,7 @@ func TestNewTargetsAreNotAnswering(t *testing.T) {
 		}
 		return names
 	}
-	follow := func() { c.strayed = true; c.followTargets() }
+	follow := func() { c.reach.outdated = true; c.followTargets() }
 	follow()
 	if have := notAnswering(); have != "ab" || len(*prober) != 2 {
 		t.Errorf("not answering are %q, followed %v", have, *prober)
@@ -150,7 +150,7 @@ func TestDoubtEnds(t *testing.T) {
 	}
 	c := New(w.Config, all.ServedKinds(), nil, nil, NewMetrics(), slog.New(slog.DiscardHandler))
 	c.world, c.source = w, noSource{}
-	follow := func() { c.strayed = true; c.followTargets() }
+	follow := func() { c.reach.outdated = true; c.followTargets() }
 	prober := c.Probe("b", 0, probe.Files{}, nil)
 	at("a", "127.1.1.0/24", "")
 	at("b", "127.1.2.0/24", "")
@@ -176,8 +176,8 @@ func TestDoubtEnds(t *testing.T) {
 		}
 		for late := time.After(20 * time.Second); w.NotAnswering("a"); {
 			select {
-			case change := <-c.found:
-				c.takeReachability(change)
+			case task := <-c.tasks:
+				task()
 			case <-late:
 				t.Fatalf("%s: a answers, and stays in doubt", step.name)
 			}

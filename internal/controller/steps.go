@@ -32,7 +32,7 @@ type Steps struct {
 // NewSteps makes a controller that does not lead.
 func NewSteps(s Surroundings) *Steps {
 	c := New(s.Config, all.ServedKinds(), s.Source, s.Writer, NewMetrics(), slog.New(slog.DiscardHandler))
-	c.now, c.later, c.self, c.prober = s.Now, s.Later, s.Self, s.Prober
+	c.now, c.later, c.reach.self, c.reach.prober = s.Now, s.Later, s.Self, s.Prober
 	c.results = make(chan result, eventBacklog)
 	return &Steps{c: c, stop: func() {}}
 }
@@ -51,13 +51,13 @@ func (s *Steps) Resign() {
 }
 
 // Led takes in on which node the controller is that leads.
-func (s *Steps) Led(node string) { s.c.leader, s.c.strayed = node, true }
+func (s *Steps) Led(node string) { s.c.reach.setLeader(node) }
 
 // Found takes in what has become of a node that is probed.
 func (s *Steps) Found(change probe.Change) { s.c.takeReachability(change) }
 
 // AgentFound takes in that an agent was found dead, or alive again.
-func (s *Steps) AgentFound(change probe.AgentChange) { s.c.agentFound(change) }
+func (s *Steps) AgentFound(change probe.AgentChange) { s.c.takeAgent(change) }
 
 // Step takes in what has come, and decides if that is due. It returns when to step again though nothing comes; zero:
 // not.
@@ -71,6 +71,6 @@ func (s *Steps) Step() (again time.Time) {
 	if wait := s.c.decideWhenDue(now); wait > 0 {
 		again = now.Add(wait)
 	}
-	s.c.told = nil
+	s.c.events.told = nil
 	return again
 }
