@@ -7,8 +7,38 @@ import (
 	"strings"
 
 	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
+
+// Contents of an object's sets. A name ends with them and the family.
+const (
+	LocalPods      = "local"        // this node's pods, which the object's policy leads to holders, or drops
+	Destinations   = "destinations" // where the object serves its pods
+	PartlyFiltered = "guarded"      // this node's pods under the leak filter as to the object's destinations alone
+)
+
+// ParseName returns the object that the name of a row or a set begins with, as in "egressip/NAME/local.v4", and what
+// comes behind it: "local" and "v4", or "v4" alone. The object is zero if the name is not an object's.
+func ParseName(name string) (object ref.Object, has, family string) {
+	kind, rest, _ := strings.Cut(name, "/")
+	i := max(0, strings.LastIndex(rest, "/"))
+	if object = ref.OfKey(rest[:i]); i == 0 || strings.ToLower(object.Kind) != kind {
+		return ref.Object{}, "", ""
+	}
+	has, family, two := strings.Cut(rest[i+1:], ".")
+	if !two {
+		has, family = "", has
+	}
+	return object, has, family
+}
+
+// IsLeakFilter says whether a set of the host's is of pods under the leak filter, whatever they send or as to some
+// destinations.
+func IsLeakFilter(set string) bool {
+	_, has, _ := ParseName(set)
+	return has == PartlyFiltered || set == FilteredPods(world.V4) || set == FilteredPods(world.V6)
+}
 
 // PartlyServedPods is the address set of this node's pods that are under the leak filter as to some destinations alone.
 func PartlyServedPods(f world.Family) string { return "egressip-partly-served-pods." + f.String() }

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/egret-net/egret/internal/egress"
-	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/node/cniserver"
 	"github.com/egret-net/egret/internal/plane/nft"
 	"github.com/egret-net/egret/internal/world"
@@ -22,7 +21,7 @@ type formerFilter struct {
 
 // readFilter asks the kernel, before anything is written there.
 func readFilter(ctx context.Context, p *nft.Plane, c *world.Config, log *slog.Logger) formerFilter {
-	sets, err := p.Sets(ctx, egressip.IsLeakFilter)
+	sets, err := p.Sets(ctx, egress.IsLeakFilter)
 	if err != nil {
 		log.Warn("could not read which pods were under the leak filter; all are, until the cluster is known",
 			"error", err)

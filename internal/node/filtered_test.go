@@ -10,8 +10,8 @@ import (
 
 	"github.com/egret-net/egret/internal/compile"
 	"github.com/egret-net/egret/internal/compile/compiletest"
+	"github.com/egret-net/egret/internal/egress"
 	"github.com/egret-net/egret/internal/feature/all"
-	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/node/cniserver"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane/nft"
@@ -22,7 +22,7 @@ import (
 func underFilter(s *plan.State) []string {
 	var out []string
 	for e := range s.NFTElems.Rows() {
-		if egressip.IsLeakFilter(e.Set) {
+		if egress.IsLeakFilter(e.Set) {
 			out = append(out, e.Key)
 		}
 	}

@@ -8,8 +8,7 @@ import (
 
 	"github.com/egret-net/egret/internal/clearance"
 	"github.com/egret-net/egret/internal/destinations"
-	"github.com/egret-net/egret/internal/feature/egressip"
-	"github.com/egret-net/egret/internal/feature/egressservice"
+	"github.com/egret-net/egret/internal/egress"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane/ovn"
 	"github.com/egret-net/egret/internal/ref"
@@ -39,15 +38,11 @@ func parseLed(elems []plan.SetElem, hops map[plan.RowID][]string) formerLed {
 	led := formerLed{map[netip.Addr][]ref.Object{}, map[ref.Object]destinations.Set{}, map[ref.Object][]netip.Addr{}}
 	prefixes := map[ref.Object][]netip.Prefix{}
 	for _, e := range elems {
-		if object, is := egressip.LedTo(e.Set); is {
+		object, has, _ := egress.ParseName(e.Set)
+		switch ip, err := netip.ParseAddr(e.Addr); {
+		case has == egress.Destinations:
 			prefixes[object] = append(prefixes[object], parseNetwork(e.Addr))
-			continue
-		}
-		object, is := egressip.Led(e.Set)
-		if !is {
-			object, is = egressservice.Led(e.Set)
-		}
-		if ip, err := netip.ParseAddr(e.Addr); is && err == nil {
+		case has == egress.LocalPods && err == nil:
 			led.pods[ip] = append(led.pods[ip], object)
 		}
 	}
@@ -55,12 +50,10 @@ func parseLed(elems []plan.SetElem, hops map[plan.RowID][]string) formerLed {
 		led.to[object] = destinations.Of(all...)
 	}
 	for id, all := range hops {
-		object, is := egressip.LedBy(id)
-		if !is {
-			object, is = egressservice.LedBy(id)
-		}
+		object, has, family := egress.ParseName(id.Name)
 		for _, text := range all {
-			if hop, err := netip.ParseAddr(text); is && err == nil {
+			hop, err := netip.ParseAddr(text)
+			if err == nil && has == "" && family == world.FamilyOf(hop).String() {
 				led.nextHops[object] = append(led.nextHops[object], hop)
 			}
 		}

@@ -2,6 +2,7 @@ package node
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -49,6 +50,9 @@ func TestFormerLed(t *testing.T) {
 			}
 			if !led.leadsTo(w, ref.OfKey(object.key), "n2", world.V4) {
 				t.Errorf("%s: policies led to %v, which is not n2", what, led.nextHops)
+			}
+			if !slices.Contains(led.pods[p.IPs[0]], ref.OfKey(object.key)) {
+				t.Errorf("%s: sets say that pods were led by %v", what, led.pods)
 			}
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	egretv1 "github.com/egret-net/egret/api/egret/v1"
 	v1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/internal/clearance"
+	"github.com/egret-net/egret/internal/egress"
 	"github.com/egret-net/egret/internal/feature/all"
-	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/holder"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/node/cniserver"
@@ -128,7 +128,7 @@ func drivenMailbox[T any](m *mailbox[T], now func() time.Time) *outgoing {
 func (s *Steps) adoptFormer() {
 	filter := formerFilter{known: true, pods: map[netip.Addr]bool{}}
 	for e := range s.o.Held.NFTElems.Rows() {
-		if ip, err := netip.ParseAddr(e.Key); err == nil && egressip.IsLeakFilter(e.Set) {
+		if ip, err := netip.ParseAddr(e.Key); err == nil && egress.IsLeakFilter(e.Set) {
 			filter.pods[ip] = true
 		}
 	}

@@ -10,18 +10,18 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// An EgressIP's rows in OVN and in the host's kernel are named here, and read back here, by Adopted, Led, LedBy and
-// IsLeakFilter: only its name identifies a row that a previous process left.
+// An EgressIP's rows in OVN and in the host's kernel are named here, and read back by Adopted, egress.ParseName and
+// egress.IsLeakFilter: only its name identifies a row that a previous process left.
 
 // contents is what a set of an EgressIP has.
 type contents string
 
 const (
-	allPods        contents = "pods"         // that it has a claim to
-	localPods      contents = "local"        // those of this node, which its policy steers
-	pausedPodsOf   contents = "held"         // those of this node with paused egress to its destinations
-	filteredPodsOf contents = "guarded"      // those of this node under the leak filter as to its destinations alone
-	destinationsOf contents = "destinations" // where it serves its pods
+	allPods        contents = "pods"                // that it has a claim to
+	localPods      contents = egress.LocalPods      // those of this node, which its policy steers
+	pausedPodsOf   contents = "held"                // those of this node with paused egress to its destinations
+	filteredPodsOf contents = egress.PartlyFiltered // this node's under the leak filter as to its destinations alone
+	destinationsOf contents = egress.Destinations   // where it serves its pods
 	// uncoveredPods are those of this node for which it stands by, and of whose packets the rest is dropped.
 	uncoveredPods contents = "uncovered"
 	// remotePods are those of other nodes. Two policies of one priority and one match act in an undefined order: it has
@@ -48,45 +48,6 @@ const namePrefix = "egressip/"
 
 func setName(egressIP string, c contents, f world.Family) string {
 	return namePrefix + egressIP + "/" + string(c) + "." + f.String()
-}
-
-// contentsOf is what the set of that name has, or "" if it is no EgressIP's.
-func contentsOf(set string) contents {
-	rest, is := strings.CutPrefix(set, namePrefix)
-	if !is {
-		return ""
-	}
-	_, rest, _ = strings.Cut(rest, "/")
-	c, _, _ := strings.Cut(rest, ".")
-	return contents(c)
-}
-
-// IsLeakFilter says whether a set of the host's is of pods under the leak filter, whatever they send or as to some
-// destinations.
-func IsLeakFilter(set string) bool {
-	return set == egress.FilteredPods(world.V4) || set == egress.FilteredPods(world.V6) ||
-		contentsOf(set) == filteredPodsOf
-}
-
-// Led is the EgressIP by which pods in a set are led to holders, or what they send is dropped; false for every other
-// set.
-func Led(set string) (e ref.Object, is bool) {
-	rest, _ := strings.CutPrefix(set, namePrefix)
-	name, _, _ := strings.Cut(rest, "/")
-	return refTo(name), contentsOf(set) == localPods
-}
-
-// LedTo is the EgressIP whose destinations are in a set; false for every other set.
-func LedTo(set string) (e ref.Object, is bool) {
-	e, _ = Led(set)
-	return e, contentsOf(set) == destinationsOf
-}
-
-// LedBy is the EgressIP whose pods a policy leads; false for every other row.
-func LedBy(id plan.RowID) (e ref.Object, is bool) {
-	rest, is := strings.CutPrefix(id.Name, namePrefix)
-	name, f, _ := strings.Cut(rest, "/")
-	return refTo(name), is && id.Table == plan.TablePolicy && (f == world.V4.String() || f == world.V6.String())
 }
 
 func policyName(egressIP string, f world.Family) string {

@@ -23,10 +23,18 @@ func TestNamesAreReadBack(t *testing.T) {
 		f := rapid.SampledFrom([]world.Family{world.V4, world.V6}).Draw(t, "family")
 		for _, c := range []contents{allPods, localPods, remotePods, pausedPodsOf, filteredPodsOf, destinationsOf} {
 			for _, set := range []string{c.setName(e, f), c.hostSet(e, f)} {
-				if contentsOf(set) != c || IsLeakFilter(set) != (c == filteredPodsOf) {
-					t.Fatalf("%s has %s; a leak filter: %v", set, contentsOf(set), IsLeakFilter(set))
+				object, has, family := egress.ParseName(set)
+				is := object == refTo(name) || set == c.hostSet(e, f)
+				if !is || has != string(c) || family != f.String() ||
+					egress.IsLeakFilter(set) != (c == filteredPodsOf) {
+					t.Fatalf("%s is %s's, has %s of %s; a leak filter: %v", set, object, has, family,
+						egress.IsLeakFilter(set))
 				}
 			}
+		}
+		if object, has, family := egress.ParseName(policyName(name, f)); object != refTo(name) || has != "" ||
+			family != f.String() {
+			t.Fatalf("the policy is %s's, has %q of %q", object, has, family)
 		}
 		ip := netip.MustParseAddr([...]string{"172.18.0.50", "fc00::50"}[f])
 		id := plan.RowID{Table: "NAT", Name: natRow(name, ip) + "/10.244.0.0/16"}
@@ -34,13 +42,13 @@ func TestNamesAreReadBack(t *testing.T) {
 			t.Fatalf("%v is of %v: %v", id, have, is)
 		}
 	})
-	if !IsLeakFilter(egress.FilteredPods(world.V4)) || !IsLeakFilter(egress.FilteredPods(world.V6)) {
+	if !egress.IsLeakFilter(egress.FilteredPods(world.V4)) || !egress.IsLeakFilter(egress.FilteredPods(world.V6)) {
 		t.Error("the leak filter is none")
 	}
 	for _, set := range []string{
 		egress.PartlyServedPods(world.V4), egress.PausedPods(world.V6), egress.NodeIPs(world.V4), "guarded", "",
 		"egressip/", "egressip/guarded.v4", "egress-ips/3.v4"} {
-		if IsLeakFilter(set) {
+		if egress.IsLeakFilter(set) {
 			t.Errorf("%q is a leak filter", set)
 		}
 	}

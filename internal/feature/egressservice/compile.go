@@ -9,7 +9,6 @@ package egressservice
 
 import (
 	"net/netip"
-	"strings"
 
 	"github.com/egret-net/egret/internal/egress"
 	"github.com/egret-net/egret/internal/holder"
@@ -18,35 +17,15 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-const namePrefix, local = "egressservice/", "local."
-
-// Led is the EgressService by which pods in a set are led to hosts, or what they send is dropped; false for every other
-// set.
-func Led(set string) (s ref.Object, is bool) {
-	key, is := strings.CutPrefix(set, namePrefix)
-	i := strings.LastIndex(key, "/")
-	if !is || i < 0 || !strings.HasPrefix(key[i+1:], local) {
-		return ref.Object{}, false
-	}
-	return ref.Of(ref.EgressService, key[:i]), true
-}
-
-// LedBy is the EgressService whose pods a policy leads; false for every other row.
-func LedBy(id plan.RowID) (s ref.Object, is bool) {
-	key, is := strings.CutPrefix(id.Name, namePrefix)
-	i := max(0, strings.LastIndex(key, "/"))
-	f := strings.TrimPrefix(key[i:], "/")
-	return ref.Of(ref.EgressService, key[:i]), is && id.Table == plan.TablePolicy && (f == world.V4.String() ||
-		f == world.V6.String())
-}
+const namePrefix = "egressservice/"
 
 // Ids of sets. Their members are all that grows with the number of pods. localPods is of this node's pods, and
 // remotePods of others': two policies of one priority and one match would act in an undefined order.
 func localPods(s *world.EgressService, f world.Family) string {
-	return namePrefix + s.Key() + "/" + local + f.String()
+	return namePrefix + s.Key() + "/" + egress.LocalPods + "." + f.String()
 }
 func remotePods(s *world.EgressService, f world.Family) string {
-	return "egressservice/" + s.Key() + "/remote." + f.String()
+	return namePrefix + s.Key() + "/remote." + f.String()
 }
 
 // hostPods names the set in nftables of all pods that this host translates to a source address, or routes where the
@@ -57,7 +36,7 @@ func hostPods(s *world.EgressService, f world.Family, source netip.Addr) string 
 	if source.IsValid() {
 		name = egress.ShortFor(s.Key(), source)
 	}
-	return "egressservice/" + name + "/pods." + f.String()
+	return namePrefix + name + "/pods." + f.String()
 }
 
 // Pods makes a pod a member of the sets that decide about it.
