@@ -12,6 +12,7 @@ import (
 
 	egretv1 "github.com/egret-net/egret/api/egret/v1"
 	v1 "github.com/egret-net/egret/api/v1"
+	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -163,8 +164,10 @@ func TestEgressNodeIsBounded(t *testing.T) {
 	for i := range 10000 {
 		s.Holding = append(s.Holding, egretv1.Held{EgressIP: fmt.Sprint("e", i), IP: "172.18.0.33"})
 		s.Conflicts = append(s.Conflicts, egretv1.Conflict{EgressIP: "e", IP: "172.18.0.33", MAC: "02:00:00:00:00:09"})
-		s.Problems = append(s.Problems, fmt.Sprintf("egressip/p%d: it is\n%s", i, strings.Repeat("long ", 100)),
-			fmt.Sprintf("network/10.%d.%d.0/24: \x1b[2J", i/256, i%256))
+		s.ObjectProblems = append(s.ObjectProblems,
+			egretv1.Problem{Kind: ref.EgressIP, Name: fmt.Sprint("p", i),
+				Message: "it is\n" + strings.Repeat("long ", 100)},
+			egretv1.Problem{Kind: ref.Network, Name: fmt.Sprintf("10.%d.%d.0/24", i/256, i%256), Message: "\x1b[2J"})
 	}
 	h := Holding(&egretv1.EgressNode{Status: s})
 	if len(h.Holds) != maxHeld || len(h.Conflicts["e"]) != maxConflicts ||
@@ -179,7 +182,8 @@ func TestEgressNodeIsBounded(t *testing.T) {
 			}
 		}
 	}
-	s = egretv1.EgressNodeStatus{BootID: "b", Problems: []string{"egressip/e: " + strings.Repeat("x", 100<<10)}}
+	s = egretv1.EgressNodeStatus{BootID: "b", ObjectProblems: []egretv1.Problem{
+		{Kind: ref.EgressIP, Name: "e", Message: strings.Repeat("x", 100<<10)}}}
 	if have := Holding(&egretv1.EgressNode{Status: s}).Problems["e"]; len(have) != maxText {
 		t.Errorf("a problem of 100 KiB has %d bytes", len(have))
 	}

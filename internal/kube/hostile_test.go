@@ -64,7 +64,7 @@ func FuzzHostileNode(f *testing.F) {
 		func(h *hostile) { h.primary = `{"ipv4":"172.18.0.2/24","ipv6":"fc00:f853:ccd:e793::2/64"}` },
 		func(h *hostile) { h.primary = `{"ipv4":"172.18.0.50/24","ipv6":"fc00:f853:ccd:e793::50/64"}` },
 		func(h *hostile) { h.gateway = `{"default":{"mac-address":"02:00:00:00:00:01"}}` },
-		func(h *hostile) { h.ready, h.problem = false, "network/172.18.0.0/24: down\n" },
+		func(h *hostile) { h.ready, h.problem = false, "Network/172.18.0.0/24: down\n" },
 		func(h *hostile) { h.primary = `{"ipv4":"8.8.8.8/32","ipv6":"2001:db8::1/128"}` },
 		func(h *hostile) { h.primary = `{"ipv4":"172.18.0.100/1"}` },
 	} {
@@ -249,7 +249,9 @@ func (h hostile) egressNode() *egretv1.EgressNode {
 	for _, ip := range strings.Fields(h.held) {
 		o.Status.Holding = append(o.Status.Holding, egretv1.Held{EgressIP: h.egressIP, IP: ip})
 	}
-	o.Status.Problems = []string{h.problem}
+	kind, rest, _ := strings.Cut(h.problem, "/")
+	name, message, _ := strings.Cut(rest, ": ")
+	o.Status.ObjectProblems = []egretv1.Problem{{Kind: kind, Name: name, Message: message}}
 	return o
 }
 

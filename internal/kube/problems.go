@@ -3,57 +3,29 @@ package kube
 import (
 	"net/netip"
 	"slices"
-	"strings"
 
 	egretv1 "github.com/egret-net/egret/api/egret/v1"
 	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
-// problemsOf are the typed problems of an EgressNode, if they are of the same write as the texts; else what the texts
-// say.
+// problemsOf are the problems that an EgressNode reports.
 func problemsOf(o *egretv1.EgressNode) []world.Problem {
-	typed := make([]world.Problem, len(o.Status.ObjectProblems))
+	problems := make([]world.Problem, len(o.Status.ObjectProblems))
 	for i, p := range o.Status.ObjectProblems {
 		object := ref.Object{Kind: p.Kind, Namespace: p.Namespace, Name: p.Name}
-		typed[i] = world.Problem{Object: object, Reason: p.Reason, Message: p.Message}
+		problems[i] = world.Problem{Object: object, Reason: p.Reason, Message: p.Message}
 	}
-	if slices.Equal(problemTexts(typed), o.Status.Problems) {
-		return typed
-	}
-	out := make([]world.Problem, len(o.Status.Problems))
-	for i, text := range o.Status.Problems {
-		out[i] = parseProblem(o.Name, text)
-	}
-	return out
+	return problems
 }
 
-// problemTexts are problems as older programs read them.
+// problemTexts are problems as people read them. Agents of 338da51 read the typed ones only where these say the same.
 func problemTexts(problems []world.Problem) []string {
 	var out []string
 	for _, p := range problems {
 		out = append(out, cutCharacters(p.String(), egretv1.MaxProblemLength))
 	}
 	return out
-}
-
-// parseProblem reads a problem in words: it starts with the EgressIP ("egressip/NAME: text") or the subnet
-// ("network/CIDR: text") that it is about, or is about the node.
-func parseProblem(node, text string) world.Problem {
-	subject, message, found := strings.Cut(text, ": ")
-	kind, name, _ := strings.Cut(subject, "/")
-	p := world.Problem{Reason: world.ReasonUnspecified, Message: message}
-	switch _, err := netip.ParsePrefix(name); {
-	case kind == "egressip" && found && isName(name):
-		p.Object = ref.Object{Kind: ref.EgressIP, Name: name}
-	case kind == "egressservice" && found && isKey(name):
-		p.Object = ref.Of(ref.EgressService, name)
-	case kind == "network" && err == nil:
-		p.Object = ref.Object{Kind: ref.Network, Name: name}
-	default:
-		p.Object, p.Message = ref.Object{Kind: ref.Node, Name: node}, text
-	}
-	return p
 }
 
 func saysReason(problems []world.Problem, reason string) bool {

@@ -28,7 +28,7 @@ func reported() *egretv1.EgressNode {
 	return kube.EgressNode(h, "uid", "v1", trouble)
 }
 
-// TestReportForms: a problem stands in the form that older programs read, and in the typed one. What is held stands in
+// TestReportForms: a problem stands in words, and with its object. What is held stands in
 // one list alone: each agent receives it with each change.
 func TestReportForms(t *testing.T) {
 	s := reported().Status
@@ -49,22 +49,17 @@ func address(kind, name, network string) egretv1.HeldAddress {
 }
 
 // TestReportsAreReadAlike: a reader learns the same from a report of today, from an older agent's, which repeats what
-// it holds in typed entries, from one with problems in words alone, and from a newer agent's.
+// it holds in typed entries, and from a newer agent's.
 func TestReportsAreReadAlike(t *testing.T) {
-	words := reported()
-	words.Status.ObjectProblems = nil
 	both := reported()
 	both.Status.HeldAddresses = append(both.Status.HeldAddresses, address(ref.EgressIP, "e", ref.DefaultNetwork))
 	both.Status.HeldAddresses[0].IP = heldIP.String()
-	over := reported()
-	over.Status.ObjectProblems = append(over.Status.ObjectProblems,
-		egretv1.Problem{Kind: ref.EgressIP, Name: "gone", Reason: "Refused", Message: "it was"})
 	newer := reported()
 	newer.Status.FormatVersion = 7
 	newer.Status.HeldAddresses = append(newer.Status.HeldAddresses,
 		address("EgressService", "web", ref.DefaultNetwork), address(ref.EgressIP, "e", "blue"))
 	for name, o := range map[string]*egretv1.EgressNode{
-		"today": reported(), "words": words, "both": both, "other problems": over, "newer": newer,
+		"today": reported(), "both": both, "newer": newer,
 	} {
 		h := kube.Holding(o)
 		if want := "map[e:[172.18.0.33]]"; fmt.Sprint(h.Holds) != want {

@@ -31,10 +31,10 @@ const (
 	ReasonAddressTaken   = "AddressTaken"   // a pod says that it has an address that is another's
 	ReasonNoDefaultRoute = "NoDefaultRoute" // a routing table leads nowhere outside
 	ReasonMore           = "More"           // the node has more problems than it can report
-	ReasonUnspecified    = "Unspecified"    // an older agent reported it, in words only
+	ReasonUnspecified    = "Unspecified"    // its EgressNode has a field that cannot be read
 )
 
-// String is the problem as older programs write and read it: they tell by its start what object it is about.
+// String is the problem as people read it. It starts with the object that it is about.
 func (p Problem) String() string {
 	switch p.Object.Kind {
 	case ref.EgressIP:
