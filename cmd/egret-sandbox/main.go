@@ -32,8 +32,8 @@ func rootCommand() *cobra.Command {
 	cmd.PersistentFlags().StringVar(&o.StateDir, "state-dir", o.StateDir,
 		"folder of all sandboxes' state and disks; on ext4 or the like")
 	cmd.AddCommand(upCommand(&o), downCommand(&o), statusCommand(&o), kubectlCommand(&o), execCommand(&o),
-		powerOffCommand(&o), powerOnCommand(&o), shutDownCommand(&o), partitionCommand(&o), healCommand(&o),
 		processCommand(&o), demoCommand(&o), initCommand(), serveCommand())
+	cmd.AddCommand(faultCommands(&o)...)
 	return cmd
 }
 
@@ -75,13 +75,9 @@ func statusCommand(o *sandbox.Options) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use: "status", Short: "Show nodes, external hosts and networks", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := sandbox.Load(*o)
-			if err != nil {
-				return err
-			}
+		RunE: sandboxCommand(o, func(c *sandbox.Cluster, cmd *cobra.Command, _ []string) error {
 			return printStatus(cmd.OutOrStdout(), c.Status(cmd.Context()), output)
-		},
+		}),
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "", "json, or empty for people")
 	return cmd
@@ -90,13 +86,9 @@ func statusCommand(o *sandbox.Options) *cobra.Command {
 func kubectlCommand(o *sandbox.Options) *cobra.Command {
 	return &cobra.Command{
 		Use: "kubectl ARGS...", Short: "Run kubectl against the cluster", DisableFlagParsing: true,
-		RunE: func(_ *cobra.Command, args []string) error {
-			c, err := sandbox.Load(*o)
-			if err != nil {
-				return err
-			}
+		RunE: sandboxCommand(o, func(c *sandbox.Cluster, _ *cobra.Command, args []string) error {
 			return replaceProcess(c.Kubectl(args...), append(os.Environ(), "KUBECONFIG="+c.Kubeconfig()))
-		},
+		}),
 	}
 }
 
@@ -104,11 +96,7 @@ func execCommand(o *sandbox.Options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "exec NODE|HOST -- CMD...", Short: "Run a command inside a node or in an external host's network",
 		Args: cobra.MinimumNArgs(2),
-		RunE: func(_ *cobra.Command, args []string) error {
-			c, err := sandbox.Load(*o)
-			if err != nil {
-				return err
-			}
+		RunE: sandboxCommand(o, func(c *sandbox.Cluster, _ *cobra.Command, args []string) error {
 			if args[1] == "--" { // not taken away by the flag parser, which stops at the first argument
 				args = slices.Delete(args, 1, 2)
 			}
@@ -117,7 +105,7 @@ func execCommand(o *sandbox.Options) *cobra.Command {
 				return err
 			}
 			return replaceProcess(command, os.Environ())
-		},
+		}),
 	}
 	cmd.Flags().SetInterspersed(false)
 	return cmd

@@ -16,11 +16,7 @@ func processCommand(o *sandbox.Options) *cobra.Command {
 		Use:   "process NODE list | kill NAME | stop NAME | start NAME",
 		Short: "List, kill (-9; it comes back), stop or start a process of a node",
 		Args:  cobra.RangeArgs(2, 3),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := sandbox.Load(*o)
-			if err != nil {
-				return err
-			}
+		RunE: sandboxCommand(o, func(c *sandbox.Cluster, cmd *cobra.Command, args []string) error {
 			if args[1] == "list" && len(args) == 2 {
 				return listProcesses(cmd, c, args[0])
 			}
@@ -37,7 +33,7 @@ func processCommand(o *sandbox.Options) *cobra.Command {
 			default:
 				return fmt.Errorf("no operation %q: there are list, kill, stop, start", args[1])
 			}
-		},
+		}),
 	}
 }
 
