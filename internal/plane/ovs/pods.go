@@ -2,6 +2,7 @@ package ovs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -75,22 +76,31 @@ func (d *DB) AddPodPort(ctx context.Context, p PodPort) error {
 	if err := p.checkAddresses(); err != nil {
 		return err
 	}
+	what := fmt.Sprintf("attach pod %s/%s", p.Namespace, p.Name)
+	return d.changePorts(ctx, what, func(t topology) ([]ovsdb.Operation, error) {
+		rivals, err := d.releaseIfaceID(t, p)
+		if err != nil {
+			return nil, err
+		}
+		ops, err := d.podPortOps(t, p)
+		return append(rivals, ops...), err
+	})
+}
+
+// changePorts carries out operations that follow from the ports that are there.
+func (d *DB) changePorts(ctx context.Context, what string, opsFor func(topology) ([]ovsdb.Operation, error)) error {
 	d.writes.Lock()
 	defer d.writes.Unlock()
 	t, err := d.readTopology(ctx)
 	if err != nil {
 		return err
 	}
-	ops, err := d.podPortOps(t, p)
-	if err != nil {
-		return fmt.Errorf("attach pod %s/%s: %w", p.Namespace, p.Name, err)
+	ops, err := opsFor(t)
+	if err == nil {
+		err = d.commitOps(ctx, ops)
 	}
-	rivals, err := d.releaseIfaceID(t, p)
 	if err != nil {
-		return fmt.Errorf("attach pod %s/%s: %w", p.Namespace, p.Name, err)
-	}
-	if err := d.commitOps(ctx, append(rivals, ops...)); err != nil {
-		return fmt.Errorf("attach pod %s/%s: %w", p.Namespace, p.Name, err)
+		return fmt.Errorf("%s: %w", what, err)
 	}
 	return nil
 }
@@ -149,50 +159,28 @@ func (t topology) findPodPort(name string) (at place, ok bool) {
 
 // DelPodPort detaches a pod. A port that is not there, or is no pod's, is no error and stays as it is.
 func (d *DB) DelPodPort(ctx context.Context, hostIface string) error {
-	d.writes.Lock()
-	defer d.writes.Unlock()
-	t, err := d.readTopology(ctx)
-	if err != nil {
-		return err
-	}
-	at, ok := t.findPodPort(hostIface)
-	if !ok {
-		return nil
-	}
-	ops, err := d.removePort(removal{t.bridges[at.bridge], at.port})
-	if err == nil {
-		err = d.commitOps(ctx, ops)
-	}
-	if err != nil {
-		return fmt.Errorf("detach port %s: %w", hostIface, err)
-	}
-	return nil
+	return d.changePorts(ctx, "detach port "+hostIface, func(t topology) ([]ovsdb.Operation, error) {
+		at, ok := t.findPodPort(hostIface)
+		if !ok {
+			return nil, nil
+		}
+		return d.removePort(removal{t.bridges[at.bridge], at.port})
+	})
 }
 
 // SetEgressPaused notes whether the pod's outside traffic is dropped until its egress IP is ready.
 func (d *DB) SetEgressPaused(ctx context.Context, hostIface string, paused bool) error {
-	d.writes.Lock()
-	defer d.writes.Unlock()
-	t, err := d.readTopology(ctx)
-	if err != nil {
-		return err
-	}
-	at, ok := t.findPodPort(hostIface)
-	if !ok {
-		return fmt.Errorf("pause egress of %s: it is no pod's port", hostIface)
-	}
-	p := podPort(at)
-	p.EgressPaused = paused
-	want := at.iface
-	want.ExternalIDs = p.externalIDs()
-	ops, err := d.updateIface(at.iface, want)
-	if err == nil {
-		err = d.commitOps(ctx, ops)
-	}
-	if err != nil {
-		return fmt.Errorf("pause egress of %s: %w", hostIface, err)
-	}
-	return nil
+	return d.changePorts(ctx, "pause egress of "+hostIface, func(t topology) ([]ovsdb.Operation, error) {
+		at, ok := t.findPodPort(hostIface)
+		if !ok {
+			return nil, errors.New("it is no pod's port")
+		}
+		p := podPort(at)
+		p.EgressPaused = paused
+		want := at.iface
+		want.ExternalIDs = p.externalIDs()
+		return d.updateIface(at.iface, want)
+	})
 }
 
 // PodPorts are all attachments, by host interface.
