@@ -75,17 +75,6 @@ func (c *Cluster) FabricBridge() string { return bridge }
 // SecondaryBridge is the bridge inside FabricNetns of the network of eth<i>, from 1.
 func (c *Cluster) SecondaryBridge(i int) string { return secondaryBridge(i) }
 
-// FabricPort is the interface inside FabricNetns that a node or host is plugged into; empty without such a node or
-// host.
-func (c *Cluster) FabricPort(name string) string {
-	for _, e := range append(c.layout.nodeEndpoints(), c.layout.hostEndpoints()...) {
-		if e.name == name {
-			return e.port
-		}
-	}
-	return ""
-}
-
 func (c *Cluster) allNodes() []node {
 	var nodes []node
 	for i, e := range c.layout.nodeEndpoints() {

@@ -118,13 +118,7 @@ func (w *World) Formers(ip netip.Addr) []Former { return w.formers[ip] }
 
 // SetClearance replaces what is known of a node.
 func (w *World) SetClearance(node string, c Clearance) {
-	if w.clearance[node] == c {
-		return
-	}
-	if w.clearance[node] = c; c == (Clearance{}) {
-		delete(w.clearance, node)
-	}
-	w.noteChanged(KindClearance, node)
+	setFact(w, KindClearance, node, w.clearance, node, c)
 }
 
 // SetFormers replaces the former claims to an address.

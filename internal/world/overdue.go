@@ -10,11 +10,5 @@ func (w *View) Overdue(c EgressAddress) string {
 // SetOverdue notes that this node waits no longer for another to say that it holds an address, or with "" that none is
 // overdue.
 func (w *World) SetOverdue(c EgressAddress, node string) {
-	if w.overdue[c] == node {
-		return
-	}
-	if w.overdue[c] = node; node == "" {
-		delete(w.overdue, c)
-	}
-	w.noteChanged(KindHolders, c.Object)
+	setFact(w, KindHolders, c.Object, w.overdue, c, node)
 }

@@ -18,14 +18,7 @@ func (w *View) Unreachable(node string) Unreachability {
 
 // SetUnreachable says why a node does not count as reachable, or "" that it does.
 func (w *World) SetUnreachable(node string, why Unreachability) {
-	if w.unreachable[node] == why {
-		return
-	}
-	w.unreachable[node] = why
-	if why == "" {
-		delete(w.unreachable, node)
-	}
-	w.noteChanged(KindReach, node)
+	setFact(w, KindReach, node, w.unreachable, node, why)
 }
 
 // NotAnswering says whether a node that is probed has not answered yet, or does not answer now, and does not count as
@@ -37,12 +30,5 @@ func (w *View) NotAnswering(node string) bool {
 
 // SetNotAnswering says that a node has not answered, or that it has.
 func (w *World) SetNotAnswering(node string, notAnswering bool) {
-	if w.notAnswering[node] == notAnswering {
-		return
-	}
-	w.notAnswering[node] = true
-	if !notAnswering {
-		delete(w.notAnswering, node)
-	}
-	w.noteChanged(KindReach, node)
+	setFact(w, KindReach, node, w.notAnswering, node, notAnswering)
 }

@@ -137,3 +137,16 @@ func (w *tables) noteChanged(k Kind, key string) {
 		changed(Entry{k, key})
 	}
 }
+
+// setFact replaces a fact about something, where it is another one, and notes that an entry changes. The zero value is
+// not kept.
+func setFact[K, V comparable](w *World, kind Kind, entry string, facts map[K]V, about K, now V) {
+	var none V
+	if facts[about] == now {
+		return
+	}
+	if facts[about] = now; now == none {
+		delete(facts, about)
+	}
+	w.noteChanged(kind, entry)
+}

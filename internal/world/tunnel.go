@@ -24,13 +24,7 @@ func (w *View) Tunnel(node string) Tunnel {
 
 // SetTunnel replaces whether a node answers.
 func (w *World) SetTunnel(node string, t Tunnel) {
-	if w.tunnels[node] == t {
-		return
-	}
-	if w.tunnels[node] = t; t == TunnelUnknown {
-		delete(w.tunnels, node)
-	}
-	w.noteChanged(KindTunnel, node)
+	setFact(w, KindTunnel, node, w.tunnels, node, t)
 }
 
 // Alive says whether packets sent to a node have a chance. Whether the node answers over the tunnel decides, in both
