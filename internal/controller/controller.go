@@ -61,6 +61,8 @@ type Source interface {
 	// WentBack counts how often the history of a resource was found to have gone back, in what was applied to the
 	// world.
 	WentBack() int64
+	// LookAtWatches ends watches that stand still, and returns when to look again.
+	LookAtWatches(now time.Time) time.Time
 }
 
 // New makes a controller that decides nothing before it is told to Lead.
@@ -130,6 +132,7 @@ func (c *Controller) Run(ctx context.Context) {
 			c.events.putOff(p)
 		case <-timer.C:
 		case <-pulses.C:
+			c.source.LookAtWatches(c.now())
 			c.events.handLate()
 			c.events.handEvents()
 		}

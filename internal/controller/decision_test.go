@@ -24,6 +24,7 @@ func (nowhere) PostEvent(context.Context, kube.Posting) error     { return nil }
 func (nowhere) Changes() <-chan kube.Change                       { return nil }
 func (nowhere) Synced() bool                                      { return true }
 func (nowhere) WentBack() int64                                   { return 0 }
+func (nowhere) LookAtWatches(now time.Time) time.Time             { return now.Add(time.Minute) }
 
 // big is a controller of many nodes, and EgressIPs of ten pods each, all of which are held and steered to. Its rounds
 // are made by hand.

@@ -188,6 +188,7 @@ func TestDoubtEnds(t *testing.T) {
 // noSource has nothing new.
 type noSource struct{}
 
-func (noSource) Changes() <-chan kube.Change { return nil }
-func (noSource) Synced() bool                { return false }
-func (noSource) WentBack() int64             { return 0 }
+func (noSource) Changes() <-chan kube.Change           { return nil }
+func (noSource) Synced() bool                          { return false }
+func (noSource) WentBack() int64                       { return 0 }
+func (noSource) LookAtWatches(now time.Time) time.Time { return now.Add(time.Minute) }

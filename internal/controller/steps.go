@@ -68,7 +68,8 @@ func (s *Steps) Step() (again time.Time) {
 	}
 	s.c.followTargets()
 	now := s.c.now()
-	if wait := s.c.decideWhenDue(now); wait > 0 {
+	again = s.c.source.LookAtWatches(now)
+	if wait := s.c.decideWhenDue(now); wait > 0 && now.Add(wait).Before(again) {
 		again = now.Add(wait)
 	}
 	s.c.events.told = nil

@@ -121,7 +121,8 @@ type history struct {
 	mu      sync.Mutex
 	version int
 	name    string
-	lists   int // whole ones
+	lists   int    // whole ones
+	oldest  string // the version of the last list that any later one would do for
 	watches int
 	stop    chan struct{}
 }
@@ -167,7 +168,10 @@ func (h *history) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			Details: &metav1.StatusDetails{
 				Causes: []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}}}))
 	default:
-		h.list(w, q.Get("limit") == "1")
+		if from > 0 {
+			h.oldest = q.Get("resourceVersion")
+		}
+		h.list(w, q.Get("limit") == "1" || strings.Contains(q.Get("fieldSelector"), noObject))
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 // 1.37).
 type resumer struct {
 	*cache.ListWatch
+	stream *stream
 	forked func() // called when the API server's history is no longer the one that was followed
 	listed bool   // a list has come, and no watch since: it goes on from what the API server itself has just said
 	// refusable: the watch has a field selector that an API server with an earlier definition of the kind refuses.
@@ -31,9 +32,11 @@ var _ cache.ListerWatcherWithContext = &resumer{}
 // watch that begins with a list (as 1.33 by default): a program that has started again would go by what it did not hold
 // for true any more when others asked it.
 func (r *resumer) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-	if o.ResourceVersion == "0" {
+	if o.ResourceVersion == "0" || r.stream.mustList() {
 		o.ResourceVersion, o.Limit = "", 0 // further pages would come from etcd, not from its cache (1.31, 1.33)
 	}
+	ctx, stop := r.stream.beginRequest(ctx)
+	defer stop()
 	list, err := r.ListWatch.ListWithContext(ctx, o)
 	if r.refusable && !r.refused && apierrors.IsBadRequest(err) {
 		r.refused = true
@@ -46,8 +49,27 @@ func (r *resumer) ListWithContext(ctx context.Context, o metav1.ListOptions) (ru
 // WatchWithContext watches, or fails with "Expired", upon which the reflector lists. A watch that sends a list first
 // needs no question: the API server refuses one from its future.
 func (r *resumer) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	ctx, stop := r.stream.beginRequest(ctx)
+	w, err := r.beginWatch(ctx, o)
+	if err != nil {
+		stop()
+		return nil, err
+	}
+	r.stream.setStop(func() {
+		w.Stop() // the events end before the request, whose end would be an error
+		stop()
+	})
+	return w, nil
+}
+
+func (r *resumer) beginWatch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	resumes := o.SendInitialEvents == nil && o.ResourceVersion != "" && o.ResourceVersion != "0"
-	if resumes && !r.listed {
+	switch relist := r.stream.mustList(); {
+	case relist && resumes:
+		return nil, apierrors.NewResourceExpired("the watch stood still")
+	case relist:
+		o.ResourceVersion = ""
+	case resumes && !r.listed:
 		if err := r.checkReached(ctx, o.ResourceVersion); err != nil {
 			return nil, err
 		}

@@ -13,7 +13,7 @@ import (
 // TestFirstListIsOfNow: a program that starts again lists what is there now, not what any API server has in its cache.
 func TestFirstListIsOfNow(t *testing.T) {
 	var asked metav1.ListOptions
-	r := &resumer{ListWatch: &cache.ListWatch{
+	r := &resumer{stream: &stream{}, ListWatch: &cache.ListWatch{
 		ListWithContextFunc: func(_ context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			asked = o
 			return &corev1.PodList{}, nil

@@ -32,6 +32,7 @@ type Source struct {
 	wentBack  atomic.Int64
 	stopped   chan struct{}
 	join      *join
+	ended     func(Kind) // called with the kind of a watch that stood still
 	stringsMu sync.Mutex
 	strings   interner
 }
@@ -41,6 +42,7 @@ func NewSource(clients *Clients, log *slog.Logger, kinds ...Kind) *Source {
 	s := &Source{
 		clients: clients, log: log, kinds: kinds,
 		changes: make(chan Change, backlog), stopped: make(chan struct{}), join: newJoin(),
+		ended: func(Kind) {},
 	}
 	for _, k := range kinds {
 		convert, remove := k.convertAndRemove(s)
@@ -178,7 +180,7 @@ func (s *Source) withInterner(do func(*interner)) {
 
 func (s *Source) newReflector(k Kind, t *table) *cache.Reflector {
 	all, served := k.fieldSelectors()
-	resumes := &resumer{forked: t.markForked, refusable: !served.Empty()}
+	resumes := &resumer{stream: &t.stream, forked: t.markForked, refusable: !served.Empty()}
 	options := func(o *metav1.ListOptions) {
 		o.LabelSelector, o.FieldSelector = k.labelSelector(), all.String()
 		if !resumes.refused {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -44,6 +45,10 @@ type table struct {
 	waiting []waiter
 	listed  bool
 	forked  bool // the API server has not reached what was seen of it: its next list is the truth
+	// signs counts what the watch has brought, bookmarks included. A loop that is behind holds mu, and reads signs.
+	signs  atomic.Uint64
+	stream stream
+	still  stillness // of Source.LookAtWatches
 }
 
 var (
@@ -53,7 +58,10 @@ var (
 
 // Transformer converts an object of a list as soon as it is there, so that the whole list is never held as it was sent.
 func (t *table) Transformer() cache.TransformFunc {
-	return func(obj any) (any, error) { return t.rowOf(obj) }
+	return func(obj any) (any, error) {
+		t.stream.tries.Add(1)
+		return t.rowOf(obj)
+	}
 }
 
 func (t *table) rowOf(obj any) (*row, error) {
@@ -87,6 +95,7 @@ func (t *table) Add(obj any) error { return t.Update(obj) }
 
 // Update takes an object from the watch.
 func (t *table) Update(obj any) error {
+	t.signs.Add(1)
 	r, err := t.rowOf(obj)
 	if err != nil {
 		return err
@@ -109,6 +118,7 @@ func (t *table) noteVersion(version string) {
 
 // UpdateResourceVersion takes the version of a bookmark: the watch has brought everything up to it.
 func (t *table) UpdateResourceVersion(version string) {
+	t.signs.Add(1)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.noteVersion(version)
@@ -179,6 +189,7 @@ func Older(a, b string) bool {
 
 // Delete takes the end of an object from the watch.
 func (t *table) Delete(obj any) error {
+	t.signs.Add(1)
 	m, err := meta.Accessor(obj)
 	if err != nil {
 		return fmt.Errorf("an object of the API without metadata: %w", err)
@@ -197,6 +208,7 @@ func (t *table) Delete(obj any) error {
 // watched. The oldest object comes first: of nodes that claim the same, the world believes the one that it knew first.
 // If history went back, all of the list is taken, and nothing is kept that is not in it.
 func (t *table) Replace(list []any, version string) error {
+	t.stream.noteList()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	rows, err := t.oldestFirst(list)

@@ -54,7 +54,7 @@ type Agent struct {
 
 // runMachines asks the machines.
 func (a *Agent) runMachines(w *world.World, now time.Time) time.Time {
-	return earliestOf(a.clearing.stepMachine(w, now), a.holding.stepMachine(w, now))
+	return earliestOf(a.clearing.stepMachine(w, now), a.holding.stepMachine(w, now), a.source.LookAtWatches(now))
 }
 
 // beginActing has the agent act on the cluster, which is known now.
@@ -97,6 +97,7 @@ func (a *Agent) fillMailboxes(w *world.World, n *world.Node, h *world.Host, o Ou
 	a.last.Problems = append(a.last.Problems, host.FaultProblems(faults)...)
 	a.last.Problems = append(a.last.Problems, a.holding.machine.Problems()...)
 	a.last.Problems = append(a.last.Problems, allOfNode(a.self, world.ReasonNoAnswer, a.silentProblems())...)
+	a.last.Problems = append(a.last.Problems, allOfNode(a.self, world.ReasonLateWatch, a.source.StandingStill())...)
 	a.last.Problems = append(a.last.Problems, allOfNode(a.self, world.ReasonOverlap, a.config.OverlappedBy(h))...)
 	a.last.Problems = append(a.last.Problems, allOfNode(a.self, world.ReasonMTU, a.config.TooSmall(h))...)
 	a.last.Problems = append(a.last.Problems, allOfNode(a.self, world.ReasonFirewall, a.firewall.problemTexts())...)
@@ -187,6 +188,7 @@ func (a *Agent) postEvent(at *world.Attachment, reason, message string) {
 // newAgent is an agent without its targets; Run gives it those.
 func newAgent(self string, c *world.Config, kinds feature.Kinds, log *slog.Logger) *Agent {
 	a := &Agent{config: c, kinds: kinds, self: self, log: log, metrics: NewMetrics()}
+	a.source = kube.NewSource(nil, log) // until it is connected, it follows no kind
 	a.loop = NewLoop(kinds.NewWorld(self, c), kinds.AllFeatures(), log)
 	a.holding, a.chores = newHolding(self, a.loop, log), newChores(a.loop.Again)
 	a.podNetwork = &podNetwork{watchers: &watchers{again: a.loop.Again}}

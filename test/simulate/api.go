@@ -235,13 +235,16 @@ type client struct {
 	source  *kube.Source
 	kinds   []kube.Kind
 	reached map[string]time.Time // when the last of a watch arrives
+	lists   map[string]int       // how often a watch has begun again with a list
 	waiting []news               // that came while the process was cut off
 	cutAt   time.Time
 }
 
 // follow begins with the lists of all kinds.
 func (a *api) follow(name string, p *process, source *kube.Source, kinds []kube.Kind) *client {
-	c := &client{s: a.s, name: name, process: p, source: source, kinds: kinds, reached: map[string]time.Time{}}
+	c := &client{s: a.s, name: name, process: p, source: source, kinds: kinds, reached: map[string]time.Time{},
+		lists: map[string]int{}}
+	source.TellEnded(c.listAgain)
 	a.clients = append(a.clients, c)
 	c.listAll()
 	return c
@@ -268,16 +271,28 @@ func (c *client) list(k kube.Kind) {
 		c.s.after(time.Second, func() { c.list(k) })
 		return
 	}
+	c.lists[watchName(k)]++
 	must(c.source.Store(k).Replace(c.s.api.list(k), strconv.Itoa(c.s.api.version)))
 	c.process.wake()
 }
 
+// listAgain has the watch of a kind begin again: its lateness is over.
+func (c *client) listAgain(k kube.Kind) {
+	delete(c.reached, watchName(k))
+	c.s.at(c.arrival(k), func() { c.list(k) })
+}
+
+// watchName tells the two watches of EgressNodes apart.
+func watchName(k kube.Kind) string {
+	if !k.SelectsFields(fields.Set{"spec.nodeName": "any"}) {
+		return k.Writing().Plural + " (own)"
+	}
+	return k.Writing().Plural
+}
+
 // arrival is when what is sent now arrives: a watch keeps the order.
 func (c *client) arrival(k kube.Kind) time.Time {
-	plural := k.Writing().Plural
-	if !k.SelectsFields(fields.Set{"spec.nodeName": "any"}) {
-		plural += " (own)"
-	}
+	plural := watchName(k)
 	at := c.s.now.Add(c.s.within(c.s.pace.Watch, c.name+" watches "+plural))
 	if at.Before(c.reached[plural]) {
 		at = c.reached[plural]
@@ -286,8 +301,15 @@ func (c *client) arrival(k kube.Kind) time.Time {
 	return at
 }
 
+// told has news arrive, unless a list does before that: then the watch begins with what the list has.
 func (c *client) told(n news) {
-	c.s.at(c.arrival(n.kind), func() { c.receive(n) })
+	watch := watchName(n.kind)
+	lists := c.lists[watch]
+	c.s.at(c.arrival(n.kind), func() {
+		if c.lists[watch] == lists {
+			c.receive(n)
+		}
+	})
 }
 
 func (c *client) receive(n news) {

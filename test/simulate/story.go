@@ -10,6 +10,7 @@ import (
 
 	v1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/internal/compile/compiletest"
+	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/trace"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -57,7 +58,9 @@ func lasts(words []string) time.Duration {
 	switch words[0] {
 	case "kill", "hang", "stall", "cut", "isolate", "reboot", "rename", "controller-kill", "controller-hang":
 		return span(words[2])
-	case "late", "fail":
+	case "late":
+		return min(span(words[3]), kube.StillAtMost)
+	case "fail":
 		return span(words[3])
 	}
 	return 0
@@ -164,10 +167,10 @@ func addressesOf(words []string) string { return slices.Concat(words, words[:1])
 // gone takes a machine's power and its Node for ever.
 func (s *Sim) gone(name string) { s.machine(name).rename(10 * time.Hour) }
 
-// late has an agent's watch of one kind bring nothing for a while.
+// late has an agent's watch of one kind bring nothing for a while, at most until the agent lists the kind again.
 func (s *Sim) late(name, plural string, d time.Duration) {
 	m := s.machine(name)
-	m.disturbs(d)
+	m.disturbs(min(d, kube.StillAtMost))
 	if until := s.now.Add(d); until.After(m.client.reached[plural]) { // events keep their order
 		m.client.reached[plural] = until
 	}
