@@ -47,6 +47,7 @@ type Surroundings struct {
 	// Announce tells the link that this node has an address, and Probe asks who has it. Hear brings what others say.
 	Announce func(netip.Addr)
 	Probe    func(plan.Announcement)
+	Renew    func() // the ARP reply lease
 }
 
 // Kubernetes is the API server of an agent that its owner drives.
@@ -95,7 +96,6 @@ func NewSteps(o Surroundings) *Steps {
 	s.outgoing = []*outgoing{drivenMailbox(a.publisher.reports, o.Now), drivenMailbox(a.publisher.annotations, o.Now)}
 	h := a.holding
 	h.watch, h.announce, h.probe = func(map[netip.Addr]string, []string) {}, o.Announce, o.Probe
-	h.renew = func(context.Context) error { return nil }
 	h.silence = o.API.Silence
 	h.ask = s.askEgressIP
 	a.setPaused = func(_ context.Context, hostIface string, paused bool) error {
@@ -308,6 +308,7 @@ func (s *Steps) carryOut() {
 	h := s.a.holding
 	for len(h.renewals) > 0 {
 		<-h.renewals
+		s.o.Renew()
 	}
 	h.sending.sendAll(h.announce, h.probe)
 	for len(h.questions) > 0 {

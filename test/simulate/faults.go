@@ -60,6 +60,11 @@ func (m *machine) fail(part string, d time.Duration) {
 	m.failing[part] = m.s.now.Add(d)
 }
 
+// cannotWrite reports whether the node's targets take nothing.
+func (m *machine) cannotWrite() bool {
+	return m.s.now.Before(m.stalled) || m.target.fails(hostPart) || m.target.fails(northPart)
+}
+
 // cutOff has the agent not reach the API server for a while, nor the controller that is there.
 func (m *machine) cutOff(d time.Duration) {
 	m.disturbs(d)

@@ -39,8 +39,10 @@ type machine struct {
 	agent    *node.Steps
 	process  *process
 	client   *client
-	// answersFor is the hardware address by which the node answers for an address.
-	answersFor map[netip.Addr]string
+	// announced is the hardware address that the agent announces an address with.
+	announced map[netip.Addr]string
+	renewed   time.Time                // when the agent last renewed the lease of OVN's answers
+	received  map[netip.Addr]time.Time // when another node was last heard to have an address
 	// attachments are the pods' ports, which OVS' database keeps, by their names: a pod may be there while one of the
 	// same name goes.
 	attachments map[string]*world.Attachment
@@ -58,6 +60,7 @@ func (s *Sim) addMachine(i int) {
 	s.machines[m.name], s.all = m, append(s.all, m)
 	m.join(map[string]string{"machine": m.name})
 	s.every(leaseLasts/4, func() { m.renewLease() })
+	s.every(announceEvery, func() { m.announceAll() })
 }
 
 // machine returns the one that stories name so.
@@ -92,7 +95,7 @@ func (m *machine) bootID() string { return fmt.Sprintf("%s-boot-%d", m.name, m.b
 func (m *machine) bootUp() {
 	m.stopAgent()
 	m.boot++
-	m.have, m.attachments, m.answersFor = plan.New(), map[string]*world.Attachment{}, map[netip.Addr]string{}
+	m.have, m.attachments, m.received = plan.New(), map[string]*world.Attachment{}, map[netip.Addr]time.Time{}
 	m.target = &target{s: m.s, m: m, north: plan.New()}
 	o := get[*corev1.Node](m.s.api, "nodes", m.name)
 	o.Status.NodeInfo.BootID = m.bootID()
@@ -104,7 +107,7 @@ func (m *machine) startAgent() {
 	if m.agent != nil {
 		return
 	}
-	m.process = &process{s: m.s, on: m, alive: true}
+	m.process, m.announced = &process{s: m.s, on: m, alive: true}, map[netip.Addr]string{}
 	var attachments []*world.Attachment
 	for _, key := range slices.Sorted(maps.Keys(m.attachments)) {
 		attachments = append(attachments, m.attachments[key])
@@ -114,6 +117,7 @@ func (m *machine) startAgent() {
 		Attachments: attachments, Target: m.target, Confirmed: m.target.confirmed, SetPaused: m.setPaused,
 		API: view{m}, Now: m.process.now, Latency: m.s.within(m.s.pace.Write, m.name+" reports"),
 		Started: m.started, Ask: m.ask, Announce: m.announce, Probe: m.probe,
+		Renew: func() { m.renewed = m.s.now },
 	})
 	m.process.step = m.agent.Step
 	m.client = m.s.api.follow("agent of "+m.name, m.process, m.agent.Source(),
@@ -248,6 +252,7 @@ func (t *target) Grow(_ context.Context, want *plan.State) error {
 	if want.ChangedSince(t.grown)&onHost != 0 {
 		flows, _ := compiletest.FlowSteps(t.m.have, want)
 		host, _ := compiletest.HostSteps(t.m.have, want)
+		compiletest.PutAll(t.m.have.Addrs, compiletest.Rows(want.Addrs))
 		t.does(append(host, flows...))
 		t.grown = want.Now()
 	}
@@ -311,6 +316,9 @@ func (t *target) Shrink(_ context.Context, want *plan.State) error {
 	if want.ChangedSince(t.shrunk)&onHost != 0 {
 		_, flows := compiletest.FlowSteps(t.m.have, want)
 		_, host := compiletest.HostSteps(t.m.have, want)
+		for a := range plan.Diff(compiletest.Rows(t.m.have.Addrs), want.Addrs, plan.Same).Del {
+			t.m.have.Addrs.Drop(plan.Owner{}, a)
+		}
 		t.does(append(flows, host...))
 		t.shrunk = want.Now()
 	}
@@ -332,6 +340,7 @@ func (t *target) does(steps []func()) {
 		do()
 	}
 	t.s.verdict.changed(t.m)
+	t.s.verdict.noteTranslations(t.m)
 }
 
 // assignable labels a node as one that hosts egress IPs, or takes the label away.

@@ -96,6 +96,7 @@ func newSim(seed uint64, story string) *Sim {
 		s.addMachine(i)
 	}
 	s.every(bookmarks, s.api.sendBookmarks)
+	s.every(tick, s.verdict.judgeAnswers)
 	s.addController("n1")
 	s.addController("n2")
 	return s

@@ -14,7 +14,6 @@ import (
 	v1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/internal/compile/compiletest"
 	"github.com/egret-net/egret/internal/feature/all"
-	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/trace"
 	"github.com/egret-net/egret/test/oracle"
@@ -42,14 +41,15 @@ type verdict struct {
 	skew      skew
 	excused   int
 	disturbed []disturbance
-	// translates is the EgressIP that a node's gateway router translates to an address for, by node.
-	translates map[*machine]map[netip.Addr]string
-	calm       time.Time // from when on nothing that has happened makes a right source wrong
+	// translates is the object that a node translates to an address for, by node.
+	translates map[*machine]map[netip.Addr]translation
+	both       map[answered]time.Time // since when two nodes have answered for an address
+	calm       time.Time              // from when on nothing that has happened makes a right source wrong
 }
 
 func newVerdict(s *Sim) *verdict {
 	return &verdict{s: s, oracle: oracle.New(s.config),
-		skew: newSkew(), translates: map[*machine]map[netip.Addr]string{},
+		skew: newSkew(), translates: map[*machine]map[netip.Addr]translation{},
 		lenient: oracle.New(s.config),
 		source:  kube.NewSource(nil, quiet, kube.Followed(all.ServedKinds().AllResources()...)...),
 		reader:  readers.Get().(*trace.Reader),
@@ -116,28 +116,6 @@ func (v *verdict) look() {
 	for _, x := range v.s.packets() {
 		for _, end := range v.walk(x) {
 			v.judge(x.from, end, x.dst)
-		}
-	}
-}
-
-// noteTranslations takes in what a node translates to. An address is assigned to an EgressIP only when no node
-// translates to it for another one: pods of both would leave with it. A node that could not follow the assignment
-// carries out late what it began before. After a restore nobody knows what a node holds that cannot say so.
-func (v *verdict) noteTranslations(m *machine) {
-	now := map[netip.Addr]string{}
-	for id := range m.have.NB.Rows() {
-		if e, is := egressip.Adopted(id); is {
-			now[e.IP] = e.Object.Name
-		}
-	}
-	v.translates[m] = now
-	for _, o := range v.s.all {
-		for ip, name := range v.translates[o] {
-			lost := v.s.api.reportsLost && v.cannotFollow(o.name)
-			if other, both := now[ip]; both && other != name && !lost && !v.cannotFollow(m.name) && v.wrong == "" {
-				v.wrong = fmt.Sprintf("%v: %s translates to %v for EgressIP %s, while %s still does for %s", v.s.told(),
-					m.name, ip, other, o.name, name)
-			}
 		}
 	}
 }
