@@ -12,8 +12,8 @@ import (
 )
 
 // setService creates or changes a Service for the pods of a group. A load balancer has given it ingress addresses: one
-// a family, by the Service's name, a letter, and with 1 others.
-func (s *Sim) setService(name, group string, which int) {
+// a family, by a Service's name, a letter, and with 1 others.
+func (s *Sim) setService(name, group string, which int, addressesOf string) {
 	o := get[*corev1.Service](s.api, "services", namespace+"/"+name)
 	if o == nil {
 		o = &corev1.Service{}
@@ -26,7 +26,7 @@ func (s *Sim) setService(name, group string, which int) {
 	}
 	o.Spec.Selector = map[string]string{"group": group}
 	o.Status.LoadBalancer.Ingress = nil
-	for _, ip := range compiletest.EgressAddr(20 + 2*int(name[0]-'a') + which) {
+	for _, ip := range compiletest.EgressAddr(20 + 2*int(addressesOf[0]-'a') + which) {
 		o.Status.LoadBalancer.Ingress = append(o.Status.LoadBalancer.Ingress,
 			corev1.LoadBalancerIngress{IP: ip.String()})
 	}

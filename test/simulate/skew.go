@@ -202,6 +202,24 @@ func (c combination) selects(e *world.EgressIP) bool {
 
 func labelled(group string) labels.Set { return labels.Set{"group": group} }
 
+// isNamed reports whether the status of an object named a node as the holder of an address, by versions that count
+// since a time.
+func (k *skew) isNamed(since time.Time, node string, ip netip.Addr) bool {
+	for _, all := range k.egressIPs {
+		names := func(e *world.EgressIP) bool { return e != nil && e.Names(node, ip) }
+		if slices.ContainsFunc(within(all, since, nil), names) {
+			return true
+		}
+	}
+	for _, all := range k.served {
+		names := func(s *world.EgressService) bool { return s != nil && s.Names(node, ip) }
+		if slices.ContainsFunc(within(all, since, nil), names) {
+			return true
+		}
+	}
+	return false
+}
+
 // isOf says whether an address is a node's own.
 func isOf(m *machine, ip netip.Addr) bool {
 	return slices.Contains(compiletest.Host(m.hardware).Addrs, ip)

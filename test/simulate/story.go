@@ -123,7 +123,7 @@ var lines = map[string]func(*Sim, []string){
 	"traffic":        func(s *Sim, w []string) { s.setTraffic(w[0], w[1:]) },
 	"forget-traffic": func(s *Sim, w []string) { s.api.delete("egressiptraffics", w[0]) },
 	"narrow":         func(s *Sim, w []string) { s.narrow(w[0], w[1:]) },
-	"service":        func(s *Sim, w []string) { s.setService(w[0], w[1], number(w[2])) },
+	"service":        func(s *Sim, w []string) { s.setService(w[0], w[1], number(w[2]), addressesOf(w)) },
 	"forget-service": func(s *Sim, w []string) { s.api.delete("services", namespace+"/"+w[0]) },
 	"egressservice":  func(s *Sim, w []string) { s.setEgressService(w[0]) },
 	"choose":         func(s *Sim, w []string) { s.choose(w[0], w[1:]) },
@@ -162,7 +162,7 @@ var lines = map[string]func(*Sim, []string){
 	"late":            func(s *Sim, w []string) { s.late(w[0], w[1], span(w[2])) },
 }
 
-// addressesOf returns the EgressIP whose addresses a line gives one: itself, unless the line names another.
+// addressesOf returns the object whose addresses a line gives one: itself, unless the line names another.
 func addressesOf(words []string) string { return slices.Concat(words, words[:1])[3] }
 
 // gone takes a machine's power and its Node for ever.

@@ -153,7 +153,11 @@ func (v *verdict) judge(p *pod, end trace.End, dst netip.Addr) {
 	}
 	packet := oracle.Packet{At: v.s.now, Pod: p.key, Src: end.Src, Dst: dst}
 	right := v.oracle.Judge(packet)
-	if right == "" || v.wrong != "" {
+	if v.wrong != "" {
+		return
+	}
+	if right == "" {
+		v.judgeNode(p, end)
 		return
 	}
 	if v.skew.explains(v.followedAt(p.on.name, end.Node), v.s.now.Add(-oracle.Promise), p, end.Src, dst) {
@@ -169,6 +173,15 @@ func (v *verdict) judge(p *pod, end trace.End, dst netip.Addr) {
 	}
 	v.wrong = fmt.Sprintf("%v: what pod %s on %s sends to %v goes %s; right is %s", v.s.told(), p.name(), p.on.name,
 		dst, end, right)
+}
+
+// judgeNode fails the run if a node translates to an address that no status gives it.
+func (v *verdict) judgeNode(p *pod, end trace.End) {
+	m := v.s.machines[end.Node]
+	if !isOf(m, end.Src) && !v.skew.isNamed(v.followedAt(p.on.name, end.Node), end.Node, end.Src) {
+		v.wrong = fmt.Sprintf("%v: what pod %s on %s sends goes %s, and no status names that node", v.s.told(), p.name(),
+			p.on.name, end)
+	}
 }
 
 // cameAndWent reports whether a source is right by a change that came and went while the pod's node could not follow,
