@@ -197,7 +197,8 @@ func (o *Oracle) Disturb(node string, from time.Time) (end func(to time.Time)) {
 // Packet is one that left the cluster.
 type Packet struct {
 	At       time.Time
-	Pod      string // "namespace/name"
+	Since    time.Time // states that ended before the pod was born do not count
+	Pod      string    // "namespace/name"
 	Src, Dst netip.Addr
 }
 
@@ -209,9 +210,10 @@ func (o *Oracle) Judge(x Packet) string {
 	defer o.mu.Unlock()
 	var right []string
 	list, windows := o.pods[x.Pod], o.windowsOf(x.Pod)
+	endedBefore := func(i int) bool { return i+1 < len(list) && !list[i+1].since.After(x.Since) }
 	now := map[string]bool{} // the objects that have a claim
 	for i, w := range windows {
-		if !w.contains(x.At) {
+		if !w.contains(x.At) || endedBefore(i) {
 			continue
 		}
 		for _, c := range list[i].claims {
@@ -225,7 +227,7 @@ func (o *Oracle) Judge(x Packet) string {
 		}
 	}
 	for i, w := range windows {
-		if w.from.After(x.At) || w.held.Before(x.At) {
+		if w.from.After(x.At) || w.held.Before(x.At) || endedBefore(i) {
 			continue
 		}
 		for _, c := range list[i].claims {

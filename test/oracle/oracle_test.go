@@ -110,6 +110,19 @@ func TestRelabelled(t *testing.T) {
 	h.judge(t, "a promise later", 123.1, "a", ipA, outside, false)
 }
 
+// TestBorn: a state from before a pod was born is not right for it, whoever cannot follow.
+func TestBorn(t *testing.T) {
+	h := begun()
+	h.egressIP(100, world.EgressIP{Name: "a", Placement: inForce}, moved)
+	h.Disturb("n1", second(99))(second(120))
+	for born, right := range map[float64]bool{99: true, 100: false} {
+		x := Packet{At: second(101), Since: second(born), Pod: "ns/a", Src: ipA, Dst: outside}
+		if said := h.Judge(x); (said == "") != right {
+			t.Errorf("born at %v: says %q", born, said)
+		}
+	}
+}
+
 // TestRespecified: while a holder cannot follow, the object's previous address is right for the pods that it still has.
 // An address that two objects exchange is right for no pod of the former.
 func TestRespecified(t *testing.T) {

@@ -60,6 +60,15 @@ func (k *skew) see(at time.Time, o object, gone bool) {
 	}
 }
 
+// counting returns the versions of an object that count. CNI ADD does not read which objects are gone: the versions of
+// one that did not exist when a pod was born count as for another pod.
+func counting[T any](c combination, all []version[*T]) []*T {
+	if out := within(all, c.since, nil); out[0] != nil {
+		return out
+	}
+	return within(all, c.ended, nil)
+}
+
 // unless returns nothing of an object that is gone.
 func unless[T any](gone bool, o *T) *T {
 	if gone {
@@ -81,25 +90,14 @@ func within[T any](all []version[T], since time.Time, none T) (out []T) {
 }
 
 // explains says whether a source is right by a combination of versions that count since a time. promise is the time
-// whose state a node has followed by now if nothing keeps it. The node's address is right by versions that count since
-// the pod's CNI ADD read them.
+// whose state a node has followed by now if nothing keeps it. Versions that had ended when the pod's CNI ADD read all
+// objects do not count.
 func (k *skew) explains(since, promise time.Time, p *pod, src, dst netip.Addr) bool {
-	for _, group := range within(k.groups[p.uid], since, "") {
-		for _, tenant := range within(k.tenants, since, "") {
-			c := combination{k, since, group, tenant, dst}
-			if c.given(src) || c.byService(promise, src) {
-				return true
-			}
-		}
-	}
-	return isOf(p.on, src) && k.mayBeUnclaimed(later(since, p.caughtUp), p, dst)
-}
-
-// mayBeUnclaimed reports whether by a combination of versions no object need have a claim to a pod's packets.
-func (k *skew) mayBeUnclaimed(since time.Time, p *pod, dst netip.Addr) bool {
-	for _, group := range within(k.groups[p.uid], since, "") {
-		for _, tenant := range within(k.tenants, since, "") {
-			if c := (combination{k, since, group, tenant, dst}); c.isUnclaimed() {
+	own, born, promise := isOf(p.on, src), later(since, p.caughtUp), later(promise, p.caughtUp)
+	for _, group := range within(k.groups[p.uid], born, "") {
+		for _, tenant := range within(k.tenants, born, "") {
+			c := combination{k, born, since, group, tenant, dst}
+			if own && c.isUnclaimed() || c.given(src) || c.byService(promise, src) {
 				return true
 			}
 		}
@@ -118,7 +116,7 @@ func later(a, b time.Time) time.Time {
 // and the versions of all else that count since a time.
 type combination struct {
 	*skew
-	since         time.Time
+	since, ended  time.Time // since when versions count; of an object that did not exist by then
 	group, tenant string
 	dst           netip.Addr
 }
@@ -127,8 +125,10 @@ type combination struct {
 // address until another one is assigned.
 func (c combination) given(src netip.Addr) bool {
 	for name, all := range c.egressIPs {
-		versions := within(all, c.since, nil)
-		has := func(e *world.EgressIP) bool { return e != nil && slices.Contains(e.IPs, src) }
+		versions := counting(c, all)
+		has := func(e *world.EgressIP) bool {
+			return e != nil && (slices.Contains(e.IPs, src) || e.Assignee(src) != "")
+		}
 		serves := func(e *world.EgressIP) bool { return c.selects(e) && c.mayServe(e) }
 		if first := slices.IndexFunc(versions, has); first >= 0 && slices.ContainsFunc(versions[first:], serves) &&
 			!c.comesAfterOthers(name) {
@@ -145,7 +145,7 @@ func (c combination) mayServe(e *world.EgressIP) bool {
 		return true
 	}
 	for _, all := range c.traffics {
-		if slices.ContainsFunc(within(all, c.since, nil), func(t *world.Traffic) bool { return serves(e, t, c.dst) }) {
+		if slices.ContainsFunc(counting(c, all), func(t *world.Traffic) bool { return serves(e, t, c.dst) }) {
 			return true
 		}
 	}
@@ -157,7 +157,7 @@ func (c combination) mayOmit(e *world.EgressIP) bool {
 		return false
 	}
 	for _, all := range c.traffics {
-		if always(within(all, c.since, nil), func(t *world.Traffic) bool { return serves(e, t, c.dst) }) {
+		if always(counting(c, all), func(t *world.Traffic) bool { return serves(e, t, c.dst) }) {
 			return false
 		}
 	}
@@ -174,7 +174,7 @@ func serves(e *world.EgressIP, t *world.Traffic, dst netip.Addr) bool {
 func (c combination) byService(promise time.Time, src netip.Addr) bool {
 	has := func(s *world.Service) bool { return s != nil && slices.Contains(s.LoadBalancerIPs, src) }
 	for name, all := range c.services {
-		versions, late := within(all, c.since, nil), within(all, promise, nil)
+		versions, late := counting(c, all), within(all, promise, nil)
 		first := slices.IndexFunc(versions, has)
 		if c.mayExist(name) && !c.isForbidden() && !c.comesAfterServices(name) &&
 			(first >= 0 && slices.ContainsFunc(versions[first:], c.isBehind) ||
@@ -187,7 +187,7 @@ func (c combination) byService(promise time.Time, src netip.Addr) bool {
 
 // mayExist reports whether a version of an EgressService counts.
 func (c combination) mayExist(name string) bool {
-	return slices.ContainsFunc(within(c.served[name], c.since, nil),
+	return slices.ContainsFunc(counting(c, c.served[name]),
 		func(s *world.EgressService) bool { return s != nil })
 }
 

@@ -151,7 +151,7 @@ func (v *verdict) judge(p *pod, end trace.End, dst netip.Addr) {
 	if end.Kind == trace.Dropped {
 		return
 	}
-	packet := oracle.Packet{At: v.s.now, Pod: p.key, Src: end.Src, Dst: dst}
+	packet := oracle.Packet{At: v.s.now, Since: p.caughtUp, Pod: p.key, Src: end.Src, Dst: dst}
 	right := v.oracle.Judge(packet)
 	if v.wrong != "" {
 		return
