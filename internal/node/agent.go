@@ -98,11 +98,12 @@ func (a *Agent) fillMailboxes(w *world.World, n *world.Node, h *world.Host, o Ou
 	a.last.Problems = append(a.last.Problems, a.holding.machine.Problems()...)
 	a.last.Problems = append(a.last.Problems, allOfNode(a.self, world.ReasonNoAnswer, a.silentProblems())...)
 	a.last.Problems = append(a.last.Problems, allOfNode(a.self, world.ReasonLateWatch, a.source.StandingStill())...)
+	a.last.Problems = append(a.last.Problems, allOfNode(a.self, world.ReasonUnreachable, a.unreachableProblems())...)
 	a.last.Problems = append(a.last.Problems, allOfNode(a.self, world.ReasonOverlap, a.config.OverlappedBy(h))...)
 	a.last.Problems = append(a.last.Problems, allOfNode(a.self, world.ReasonMTU, a.config.TooSmall(h))...)
 	a.last.Problems = append(a.last.Problems, allOfNode(a.self, world.ReasonFirewall, a.firewall.problemTexts())...)
 	a.last.Conflicts = a.holding.machine.Conflicts()
-	a.last.Port = a.clearing.answerPort()
+	a.last.Port = a.config.AgentPort
 	a.publisher.reports.putValue(a.last)
 	a.metrics.countReport(a.last)
 	a.steerOwnPods(a.last)

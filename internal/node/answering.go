@@ -20,22 +20,31 @@ func (a *Agent) serveAgents(ctx context.Context, port int) {
 	a.serveSubnets(ctx, port, func(ctx context.Context, l net.Listener) error {
 		a.clearing.listeners.Add(1)
 		defer a.clearing.listeners.Add(-1)
-		a.announcePort(port)
+		a.reportUnreachable(false)
 		return server.Serve(ctx, l)
 	}, func(err error) {
-		if a.clearing.listeners.Load() == 0 {
-			a.announcePort(0)
-		}
+		a.reportUnreachable(a.clearing.listeners.Load() == 0)
 		a.log.Error("other agents cannot ask this one what it has followed at one of its addresses; where they can at "+
-			"none, they lead pods here unasked; trying again", "error", err, "flag", "--agent-port")
+			"none, they lead no pods here; trying again", "error", err, "flag", "--agent-port")
 	})
 }
 
-// announcePort says in the EgressNode where this agent answers.
-func (a *Agent) announcePort(port int) {
-	if a.clearing.answersAt.Swap(uint32(port)) != uint32(port) {
+// reportUnreachable notes whether no other agent can ask this one. It says all the same where it answers, so that it is
+// not taken for an agent that need not be asked: pods wait until it can be.
+func (a *Agent) reportUnreachable(is bool) {
+	if a.clearing.unreachable.Swap(is) != is {
 		a.loop.Again()
 	}
+}
+
+// unreachableProblems is that no other agent can ask this one, as a problem.
+func (a *Agent) unreachableProblems() []string {
+	if !a.clearing.unreachable.Load() {
+		return nil
+	}
+	return []string{fmt.Sprintf("no other agent can ask this one which pods it serves: another program has TCP port %d "+
+		"of the management port. Pods that come to egress IPs of this node send nothing outside. Free the port, or give "+
+		"another by --agent-port", a.config.AgentPort)}
 }
 
 // awaitFollowed returns when the targets hold what follows from all that another agent has seen, and no connection has

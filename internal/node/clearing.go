@@ -32,8 +32,8 @@ type clearing struct {
 
 	failed map[string]int // by node: how many questions in a row it has not answered; the loop's
 
-	answersAt atomic.Uint32 // the port; 0: this agent answers nobody
-	listeners atomic.Int32  // at which it answers
+	listeners   atomic.Int32 // at which this agent answers others
+	unreachable atomic.Bool  // it cannot listen
 }
 
 func newClearing(loop *Loop, count func(error), log *slog.Logger) *clearing {
@@ -43,9 +43,6 @@ func newClearing(loop *Loop, count func(error), log *slog.Logger) *clearing {
 	}
 	return c
 }
-
-// answerPort is where this agent answers.
-func (c *clearing) answerPort() uint16 { return uint16(c.answersAt.Load()) }
 
 // stepMachine is one step of the machine, in the loop.
 func (c *clearing) stepMachine(w *world.World, now time.Time) time.Time {

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/egret-net/egret/internal/compile/compiletest"
+	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -37,25 +39,53 @@ func TestHealthFollowsSubnets(t *testing.T) {
 	answers(t, "127.72.0.2", port, true)
 }
 
-// TestAgentsAnswerInOneFamily: an agent says where it answers as long as it does at one of its addresses. One that says
-// no port is led to unasked.
-func TestAgentsAnswerInOneFamily(t *testing.T) {
+// TestCannotListen: an agent says where it answers also while it cannot listen there, for one that says no port is led
+// to unasked. It is a problem as long as it can at none of its addresses.
+func TestCannotListen(t *testing.T) {
 	a := startPlainAgent(t)
 	port := freePort(t)
+	a.publisher = newPublisher("n1", kube.NewSource(nil, a.log), nil, nil, a.log)
+	a.confirmed = func() bool { return true }
+	a.api, a.config.AgentPort = &API{}, uint16(port)
 	taken, err := net.Listen("tcp", fmt.Sprint("127.74.0.2:", port))
 	if err != nil {
 		t.Fatal(err)
 	}
-	subnets := []netip.Prefix{netip.MustParsePrefix("127.74.0.0/24"), netip.MustParsePrefix("127.75.0.0/24")}
-	a.subnets.Store(&subnets)
+	use := func(subnets ...netip.Prefix) { a.subnets.Store(&subnets) }
+	first := netip.MustParsePrefix("127.74.0.0/24")
+	use(first)
 	go a.serveAgents(t.Context(), port)
+	a.awaitReport(t, "no other agent can ask", func(r Report) bool {
+		return int(r.Port) == port && slices.ContainsFunc(r.Problems, isUnreachable)
+	})
+	use(first, netip.MustParsePrefix("127.75.0.0/24"))
 	answers(t, "127.75.0.2", port, true)
 	time.Sleep(healthRetry + time.Second) // the other one fails again
-	if have := a.clearing.answerPort(); int(have) != port {
-		t.Errorf("says port %d, want %d", have, port)
-	}
+	a.awaitReport(t, "others can ask in one family", func(r Report) bool {
+		return int(r.Port) == port && !slices.ContainsFunc(r.Problems, isUnreachable)
+	})
 	taken.Close()
 	answers(t, "127.74.0.2", port, true)
+}
+
+func isUnreachable(p world.Problem) bool { return p.Reason == world.ReasonUnreachable }
+
+// awaitReport waits for a report.
+func (a *Agent) awaitReport(t *testing.T, what string, is func(Report) bool) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		w, there := compiletest.Small("n1", world.SharedGateway), false
+		if err := a.loop.Ask(t.Context(), func(*world.World) {
+			a.fillMailboxes(w, w.Node("n1"), w.Host(), hosting())
+			there = is(a.last)
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if there {
+			return
+		}
+	}
+	t.Fatalf("the report does not say that %s", what)
 }
 
 // TestNextFamily: after a question without an answer another node is asked in the other family.

@@ -67,7 +67,6 @@ func (a *Agent) connectTargets(o Options, t *targets) error {
 	h.watch, h.announce, h.probe = t.listener.Watch, t.link.Defend, t.link.Probe
 	h.silence, h.ask = contact.Silence, a.api.EgressIP
 	h.renew = func(ctx context.Context) error { return t.vswitchd.Do(ctx, t.flow.Renew) }
-	a.clearing.answersAt.Store(uint32(o.Config.AgentPort)) // the first report says so: without it nobody asks
 	a.clearing.ask, a.clearing.pastLists = a.askAgent, a.source.SeenPods
 	a.ovs, a.setPaused, a.confirmed, a.pulses = t.ovs, t.ovs.SetEgressPaused, t.nb.Confirmed, t.pulses
 	a.loop.Planes, a.loop.Early = plane.Timed(t.all, a.metrics.countStep), t.early

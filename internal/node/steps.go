@@ -112,7 +112,6 @@ func NewSteps(o Surroundings) *Steps {
 		})
 	}
 	a.clearing.pastLists = a.source.SeenPods
-	a.announcePort(simulatedPort)
 	a.confirmed, a.loop.now, a.loop.lastRead = o.Confirmed, o.Now, o.Now()
 	a.loop.Planes = []plane.Plane{o.Target}
 	s.adoptFormer()
@@ -258,9 +257,6 @@ func (s *Steps) takeChanges() {
 }
 
 var errOtherHistory = errors.New("it has seen more than this agent")
-
-// simulatedPort stands for where a simulated agent answers others.
-const simulatedPort = 1
 
 // peerQuestion is one of another agent that is not answered yet.
 type peerQuestion struct {

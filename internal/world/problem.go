@@ -23,6 +23,7 @@ const (
 	ReasonNetworkFault   = "NetworkFault"   // a network of the node can host nothing
 	ReasonNoAnswer       = "NoAnswer"       // a process that the node depends on does not answer
 	ReasonLateWatch      = "LateWatch"      // a watch of the API server brings nothing
+	ReasonUnreachable    = "Unreachable"    // other agents cannot ask the node's agent
 	ReasonOverlap        = "Overlap"        // a network of the host overlaps a range of the cluster
 	ReasonMTU            = "MTU"            // the uplink does not carry what pods may send
 	ReasonFirewall       = "Firewall"       // a chain of others drops what the host forwards for pods
