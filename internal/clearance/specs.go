@@ -15,7 +15,7 @@ import (
 type spec struct {
 	uid        string
 	generation int64
-	labels     string  // of a namespace, or those that a Service asks for
+	labels     string  // of a namespace, or those that a Service asks for; EgressServices with an endpoint
 	families   [2]bool // in which a Service selects pods
 }
 
@@ -53,6 +53,10 @@ func (m *Machine) readKnown(t world.Entry) (is known) {
 				is.active[f], is.binds[f] = m.w.EgressServiceActive(t.Key, f), m.w.EgressServiceBinds(t.Key, f)
 			}
 		}
+	case world.KindEgressServicesAt:
+		if all := m.w.UnnamedAt(t.Key); len(all) > 0 {
+			is.spec = spec{generation: 1, labels: strings.Join(all, " ")}
+		}
 	case world.KindEgressIP:
 		if e := m.w.EgressIP(t.Key); e != nil {
 			is.spec = spec{uid: e.UID, generation: 1 + e.Generation}
@@ -66,17 +70,12 @@ func (m *Machine) readKnown(t world.Entry) (is known) {
 }
 
 // followSpecs notes when what objects select has changed, and which of them comes first. An object that comes selects
-// nothing for a node that does not know it; one that becomes another, or goes, may select there as before. An
-// EgressIPTraffic counts whenever it changes.
+// nothing for a node that does not know it; one that becomes another, or goes, may select there as before. So may an
+// endpoint of an EgressService without the name of a pod: any pod that gets its address is selected. An EgressIPTraffic
+// counts whenever it changes.
 func (m *Machine) followSpecs() {
 	if m.former != nil {
-		for _, k := range []world.Kind{world.KindNamespace, world.KindService, world.KindEgressService,
-			world.KindEgressIP} {
-			for _, key := range m.w.Keys(k) {
-				t := world.Entry{Kind: k, Key: key}
-				m.known[t] = m.readKnown(t)
-			}
-		}
+		m.readAllKnown()
 	}
 	for _, t := range m.changed {
 		if t.Kind == world.KindEgressServiceActive {
@@ -100,6 +99,20 @@ func (m *Machine) followSpecs() {
 		}
 		m.known[t] = is
 	}
+}
+
+func (m *Machine) readAllKnown() {
+	note := func(k world.Kind, keys []string) {
+		for _, key := range keys {
+			t := world.Entry{Kind: k, Key: key}
+			m.known[t] = m.readKnown(t)
+		}
+	}
+	for _, k := range [...]world.Kind{world.KindNamespace, world.KindService, world.KindEgressService,
+		world.KindEgressIP} {
+		note(k, m.w.Keys(k))
+	}
+	note(world.KindEgressServicesAt, m.w.UnnamedEndpoints())
 }
 
 // noteRanked notes for which families the rank is another one.

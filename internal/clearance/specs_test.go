@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/egret-net/egret/internal/clearance"
 	"github.com/egret-net/egret/internal/compile/compiletest"
 	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
@@ -42,6 +43,41 @@ func TestSelectionOfAnother(t *testing.T) {
 	}
 }
 
+// TestUnnamedEndpointEnds: an EndpointSlice without names of pods has a pod be an EgressService's by its address. A
+// node that does not know yet that the endpoint has gone translates for the EgressService.
+func TestUnnamedEndpointEnds(t *testing.T) {
+	none := func(w *world.World) { w.SetService(compiletest.LoadBalancer(0)) }
+	at := func(pod string) func(*world.World) {
+		return func(w *world.World) {
+			s := compiletest.LoadBalancer(0, compiletest.Pod(3, "n1"))
+			for i := range s.Ports[0].Endpoints {
+				s.Ports[0].Endpoints[i].Pod = pod
+			}
+			w.SetService(s)
+		}
+	}
+	for what, c := range map[string]struct {
+		before, change func(*world.World)
+		waits          bool
+	}{
+		"ends":                          {at(""), none, true},
+		"gets the name of another pod":  {at(""), at("other"), true},
+		"its Service goes":              {at(""), func(w *world.World) { w.DelService("ns0/s0") }, true},
+		"another pod's ends":            {at("other"), none, false},
+		"another pod's Service changes": {at("other"), at("third"), false},
+		"of another namespace ends": {func(w *world.World) {
+			at("")(w)
+			s := compiletest.LoadBalancer(1, compiletest.Pod(3, "n1"))
+			w.SetService(s)
+			w.SetEgressService(compiletest.EgressService(1))
+		}, func(w *world.World) { w.SetService(compiletest.LoadBalancer(1)) }, false},
+	} {
+		if waits := waitsAfter(t, "0", "e0", c.before, c.change); waits != c.waits {
+			t.Errorf("%s: the pod waits: %t", what, waits)
+		}
+	}
+}
+
 // aloneAfter reports whether a pod that comes waits, which one EgressIP selects alone.
 func aloneAfter(t *testing.T, change func(*world.World)) bool {
 	return waitsAfter(t, "0", "e0", func(*world.World) {}, change)
@@ -53,6 +89,8 @@ func waitsAfter(t *testing.T, group, by string, before, change func(*world.World
 	s.w.SetNamespace(&world.Namespace{Name: "ns1"})
 	hosted("", 0)(s.w)
 	before(s.w)
+	s.machine = clearance.Machine{}
+	s.machine.Begin(s.w, clearance.Former{})
 	s.group("0")
 	s.answer(nil)
 	change(s.w)

@@ -97,6 +97,29 @@ func (w *World) notePodsOf(services ...*Service) {
 // EgressServiceIn says whether a namespace has an EgressService. It does not record.
 func (w *World) EgressServiceIn(namespace string) bool { return w.endpoints[namespace] != nil }
 
+// UnnamedEndpoints returns the addresses, "namespace/address", at which EgressServices have an endpoint of which no
+// EndpointSlice says which pod's it is. It does not record.
+func (w *World) UnnamedEndpoints() (keys []string) {
+	for namespace, in := range w.endpoints {
+		for b := range in.at {
+			if b.pod == "" {
+				keys = append(keys, endpointKey(namespace, b.ip))
+			}
+		}
+	}
+	return keys
+}
+
+// UnnamedAt returns the EgressServices that have such an endpoint at an address. It does not record.
+func (w *World) UnnamedAt(key string) []string {
+	namespace, text, _ := strings.Cut(key, "/")
+	ip, err := netip.ParseAddr(text)
+	if in := w.endpoints[namespace]; in != nil && err == nil {
+		return in.at[backend{ip: ip}]
+	}
+	return nil
+}
+
 func endpointKey(namespace string, ip netip.Addr) string { return namespace + "/" + ip.String() }
 
 // egressServiceChanged follows which namespaces have EgressServices, and where their endpoints are.
