@@ -242,6 +242,20 @@ func (o *Oracle) Judge(x Packet) string {
 	return strings.Join(right, ", or ")
 }
 
+// Claimant returns the object that has a claim to a pod's packets to a destination by the present state, or "".
+func (o *Oracle) Claimant(pod string, dst netip.Addr) string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if list := o.pods[pod]; len(list) > 0 {
+		for _, c := range list[len(list)-1].claims {
+			if c.to.Contains(dst) {
+				return c.by
+			}
+		}
+	}
+	return ""
+}
+
 // windowsOf are those of a pod's states.
 func (o *Oracle) windowsOf(pod string) []window {
 	if known, is := o.windows[pod]; is {

@@ -27,7 +27,7 @@ func (m *machine) ask(node string, seen map[string]string, answered func(map[str
 	m.s.after(askFor, func() { tell(nil, errNoAnswer) })
 	other := m.s.machines[node]
 	m.s.after(m.s.within(20*time.Millisecond, m.name+" asks "+node), func() {
-		if other == nil || !m.answers() || !other.answers() || other.agent == nil {
+		if other == nil || !m.answers() || !other.answers() || other.agent == nil || m.s.now.Before(other.deaf) {
 			return
 		}
 		until, there := m.s.now.Add(answerWithin), other.process

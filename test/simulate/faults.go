@@ -18,7 +18,7 @@ const following = 3 * time.Second
 
 // disturbs notes that a node's agent cannot follow, for as long.
 func (m *machine) disturbs(d time.Duration) {
-	m.s.verdict.disturb(m.name, m.s.now, m.s.now.Add(d+following))
+	m.s.verdict.disturb(m.name, m.s.now, m.s.now.Add(d+following), false)
 }
 
 // kill kills the agent, and starts it again later.

@@ -51,6 +51,7 @@ type machine struct {
 	off                   bool // without power
 	former                *egretv1.EgressNode
 	stalled               time.Time            // until when its OVN stands still
+	deaf                  time.Time            // until when its agent cannot listen for questions
 	failing               map[string]time.Time // until when a part of its targets cannot be written
 	clockSet              time.Duration        // by how much its date is another than it should
 }

@@ -56,7 +56,7 @@ const rest = bookmarks + 30*time.Second
 // lasts is how long what a line begins does.
 func lasts(words []string) time.Duration {
 	switch words[0] {
-	case "kill", "hang", "stall", "cut", "isolate", "reboot", "rename", "controller-kill", "controller-hang":
+	case "kill", "hang", "stall", "cut", "isolate", "reboot", "rename", "deaf", "controller-kill", "controller-hang":
 		return span(words[2])
 	case "late":
 		return min(span(words[3]), kube.StillAtMost)
@@ -97,6 +97,7 @@ func newSim(seed uint64, story string) *Sim {
 	}
 	s.every(bookmarks, s.api.sendBookmarks)
 	s.every(tick, s.verdict.judgeAnswers)
+	s.every(500*time.Millisecond, s.verdict.judgeReadiness)
 	s.addController("n1")
 	s.addController("n2")
 	return s
@@ -156,9 +157,9 @@ var lines = map[string]func(*Sim, []string){
 	"remember":        func(s *Sim, w []string) { s.machine(w[0]).remember() },
 	"overwrite":       func(s *Sim, w []string) { s.machine(w[0]).overwrite() },
 	"show":            func(s *Sim, w []string) { s.show() },
-	"ready":           func(s *Sim, _ []string) { s.judgeReadiness() },
 	"gone":            func(s *Sim, w []string) { s.gone(w[0]) },
 	"machine":         func(s *Sim, w []string) { s.addMachine(number(w[0])) },
+	"deaf":            func(s *Sim, w []string) { s.machine(w[0]).deaf = s.now.Add(span(w[1])) },
 	"late":            func(s *Sim, w []string) { s.late(w[0], w[1], span(w[2])) },
 }
 
@@ -171,7 +172,7 @@ func (s *Sim) gone(name string) { s.machine(name).rename(10 * time.Hour) }
 // late has an agent's watch of one kind bring nothing for a while, at most until the agent lists the kind again.
 func (s *Sim) late(name, plural string, d time.Duration) {
 	m := s.machine(name)
-	m.disturbs(min(d, kube.StillAtMost))
+	m.s.verdict.disturb(m.name, s.now, s.now.Add(min(d, kube.StillAtMost)+following), true)
 	if until := s.now.Add(d); until.After(m.client.reached[plural]) { // events keep their order
 		m.client.reached[plural] = until
 	}

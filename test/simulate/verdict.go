@@ -44,6 +44,8 @@ type verdict struct {
 	// translates is the object that a node translates to an address for, by node.
 	translates map[*machine]map[netip.Addr]translation
 	both       map[answered]time.Time // since when two nodes have answered for an address
+	dropped    map[packet]bool        // when it was last looked at
+	losses     map[loss]time.Time     // since when
 	calm       time.Time              // from when on nothing that has happened makes a right source wrong
 }
 
@@ -113,11 +115,20 @@ func (v *verdict) look() {
 		return
 	}
 	v.stale = trace.Network{}
+	v.dropped = map[packet]bool{}
 	for _, x := range v.s.packets() {
-		for _, end := range v.walk(x) {
+		ends := v.walk(x)
+		if isDropped(ends) {
+			v.dropped[x] = true
+		}
+		for _, end := range ends {
 			v.judge(x.from, end, x.dst)
 		}
 	}
+}
+
+func isDropped(ends []trace.End) bool {
+	return !slices.ContainsFunc(ends, func(e trace.End) bool { return e.Kind != trace.Dropped })
 }
 
 // packet is one that a pod sends.
@@ -221,6 +232,7 @@ func (v *verdict) cannotFollow(node string) bool {
 type disturbance struct {
 	node     string
 	from, to time.Time
+	late     bool // watches alone are late
 }
 
 // concerns reports whether the node cannot follow at a time, or could not until a promise before.
@@ -229,9 +241,9 @@ func (d disturbance) concerns(at time.Time) bool {
 }
 
 // disturb notes that a node's agent cannot follow.
-func (v *verdict) disturb(node string, from, to time.Time) {
+func (v *verdict) disturb(node string, from, to time.Time, late bool) {
 	v.lenient.Disturb(node, from)(to)
-	v.disturbed = append(v.disturbed, disturbance{node, from, to})
+	v.disturbed = append(v.disturbed, disturbance{node, from, to, late})
 	if calm := to.Add(oracle.Promise + time.Second); calm.After(v.calm) {
 		v.calm = calm
 	}

@@ -1,5 +1,4 @@
 # a new pod whose holder's agent hangs: its EgressIP is not Ready
-0s ready
 0s assignable n3 yes
 0s egressip b b 0
 2s pod o n1 b

@@ -1,5 +1,4 @@
 # a pod comes under an EgressIP whose holder is cut off: the EgressIP is not Ready
-0s ready
 0s assignable n3 yes
 0s egressip b b 0
 2s pod o n2 b

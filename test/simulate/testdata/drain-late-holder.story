@@ -1,0 +1,8 @@
+0s assignable n3 yes
+0s egressip a a 0
+2s pod p n1 a
+2s pod q n3 a
+2s pod o n2 a
+5.9s late n3 egressips 60s
+6s assignable n2 yes
+7s assignable n3 no
