@@ -34,6 +34,7 @@ type Surroundings struct {
 	Held        *plan.State
 	Attachments []*world.Attachment
 	Target      plane.Plane
+	Early       plane.Plane // what of the target is grown before the cluster is known
 	Confirmed   func() bool
 	SetPaused   func(hostIface string, paused bool)
 	API         Kubernetes
@@ -113,7 +114,7 @@ func NewSteps(o Surroundings) *Steps {
 	}
 	a.clearing.pastLists = a.source.SeenPods
 	a.confirmed, a.loop.now, a.loop.lastRead = o.Confirmed, o.Now, o.Now()
-	a.loop.Planes = []plane.Plane{o.Target}
+	a.loop.Planes, a.loop.Early = []plane.Plane{o.Target}, []plane.Plane{o.Early}
 	s.adoptFormer()
 	return s
 }

@@ -115,8 +115,9 @@ func (m *machine) startAgent() {
 	}
 	m.agent = node.NewSteps(node.Surroundings{
 		Node: m.name, BootID: m.bootID(), Config: m.s.config, Host: compiletest.Host(m.hardware), Held: m.have,
-		Attachments: attachments, Target: m.target, Confirmed: m.target.confirmed, SetPaused: m.setPaused,
-		API: view{m}, Now: m.process.now, Latency: m.s.within(m.s.pace.Write, m.name+" reports"),
+		Attachments: attachments, Target: m.target, Early: early{m.target}, Confirmed: m.target.confirmed,
+		SetPaused: m.setPaused,
+		API:       view{m}, Now: m.process.now, Latency: m.s.within(m.s.pace.Write, m.name+" reports"),
 		Started: m.started, Ask: m.ask, Announce: m.announce, Probe: m.probe,
 		Renew: func() { m.renewed = m.s.now },
 	})
@@ -272,6 +273,19 @@ func (t *target) Grow(_ context.Context, want *plan.State) error {
 		return plane.ErrUnconfirmed
 	}
 	t.m.announceNew(want)
+	return nil
+}
+
+// early is the bridge's flows, which follow from local facts before the cluster is known.
+type early struct{ *target }
+
+// Grow adds and changes flows.
+func (t early) Grow(_ context.Context, want *plan.State) error {
+	if t.fails(hostPart) {
+		return errNotWritten
+	}
+	flows, _ := compiletest.FlowSteps(t.m.have, want)
+	t.does(flows)
 	return nil
 }
 
