@@ -15,7 +15,7 @@ import (
 
 // serveAgents answers other agents on the management addresses until ctx is done. Port 0: nowhere.
 func (a *Agent) serveAgents(ctx context.Context, port int) {
-	server := peer.Server{Asks: func(from netip.Addr) bool { return isManagement(a.config, from) },
+	server := peer.Server{Node: a.self, Asks: func(from netip.Addr) bool { return isManagement(a.config, from) },
 		Followed: a.awaitFollowed, Log: a.log}
 	a.serveSubnets(ctx, port, func(ctx context.Context, l net.Listener) error {
 		a.clearing.listeners.Add(1)
@@ -61,8 +61,8 @@ const meetWithin = time.Second
 
 // askAgent asks another agent. One that has seen what this one's watches do not bring follows a history that has ended:
 // etcd was restored, and its versions say nothing. An agent that is out of touch itself cannot know.
-func (a *Agent) askAgent(from netip.Addr, to netip.AddrPort) error {
-	newest, err := peer.Ask(context.Background(), from, to, a.source.Seen())
+func (a *Agent) askAgent(node string, from netip.Addr, to netip.AddrPort) error {
+	newest, err := peer.Ask(context.Background(), node, from, to, a.source.Seen())
 	if err != nil {
 		return err
 	}

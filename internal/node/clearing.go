@@ -20,8 +20,8 @@ type clearing struct {
 	facts   clearance.Facts
 	former  formerLed // by a previous process
 
-	// ask asks the agent at an address whether it has followed what has been seen here.
-	ask func(from netip.Addr, to netip.AddrPort) error
+	// ask asks the agent of a node, at an address, whether it has followed what has been seen here.
+	ask func(node string, from netip.Addr, to netip.AddrPort) error
 	// pastLists is clearance.Facts'.
 	pastLists func() bool
 	// send puts a question beside the loop, and tells of the answer.
@@ -38,8 +38,8 @@ type clearing struct {
 
 func newClearing(loop *Loop, count func(error), log *slog.Logger) *clearing {
 	c := &clearing{loop: loop, count: count, log: log, failed: map[string]int{}}
-	c.send = func(_ clearance.Question, from netip.Addr, to netip.AddrPort, answered func(error)) {
-		go func() { answered(c.ask(from, to)) }()
+	c.send = func(q clearance.Question, from netip.Addr, to netip.AddrPort, answered func(error)) {
+		go func() { answered(c.ask(q.Node, from, to)) }()
 	}
 	return c
 }

@@ -24,10 +24,10 @@ const askFor = answerWithin + 500*time.Millisecond
 // maxAnswer bounds an answer, which has no body.
 const maxAnswer = 4 << 10
 
-// Ask asks the agent at an address, from an address of this host. It returns the newest versions that the other one has
-// seen.
-func Ask(ctx context.Context, from netip.Addr, to netip.AddrPort, versions map[string]string) (map[string]string,
-	error) {
+// Ask asks the agent of a node, at an address and from an address of this host. It returns the newest versions that the
+// other one has seen.
+func Ask(ctx context.Context, node string, from netip.Addr, to netip.AddrPort,
+	versions map[string]string) (map[string]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, askFor)
 	defer cancel()
 	u := url.URL{Scheme: "http", Host: to.String(), Path: path, RawQuery: encodeVersions(versions)}
@@ -35,6 +35,7 @@ func Ask(ctx context.Context, from netip.Addr, to netip.AddrPort, versions map[s
 	if err != nil {
 		return nil, err
 	}
+	request.Header.Set(nodeHeader, node)
 	dial := func(ctx context.Context, network, to string) (net.Conn, error) {
 		return dialFrom(ctx, from, network, to)
 	}

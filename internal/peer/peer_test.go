@@ -21,8 +21,8 @@ import (
 var loopback = netip.MustParseAddr("127.0.0.1")
 
 // ask is peer.Ask, and the fake's.
-type ask func(ctx context.Context, from netip.Addr, to netip.AddrPort, versions map[string]string) (map[string]string,
-	error)
+type ask func(ctx context.Context, node string, from netip.Addr, to netip.AddrPort,
+	versions map[string]string) (map[string]string, error)
 
 // real serves until the test ends, unless the agent is dead, or hung.
 func real(t *testing.T, s peertest.State, server peer.Server) netip.AddrPort {
@@ -47,26 +47,29 @@ func TestConforms(t *testing.T) {
 	all := map[string]string{"pods": "10", "egressips": "7"}
 	for _, c := range []struct {
 		what  string
+		node  string // that is asked
 		state peertest.State
 		has   map[string]string
 		want  bool
 	}{
-		{"has followed", peertest.Alive, map[string]string{"pods": "10", "egressips": "8"}, true},
-		{"is behind in one kind", peertest.Alive, map[string]string{"pods": "9", "egressips": "8"}, false},
-		{"knows nothing of a kind", peertest.Alive, map[string]string{"pods": "10"}, false},
-		{"is dead", peertest.Dead, all, false},
-		{"is hung", peertest.Hung, all, false},
+		{"has followed", "n1", peertest.Alive, map[string]string{"pods": "10", "egressips": "8"}, true},
+		{"is not named, as by an older agent", "", peertest.Alive, all, true},
+		{"has another node's address", "n2", peertest.Alive, all, false},
+		{"is behind in one kind", "n1", peertest.Alive, map[string]string{"pods": "9", "egressips": "8"}, false},
+		{"knows nothing of a kind", "n1", peertest.Alive, map[string]string{"pods": "10"}, false},
+		{"is dead", "n1", peertest.Dead, all, false},
+		{"is hung", "n1", peertest.Hung, all, false},
 	} {
-		agent := &peertest.Agent{}
+		agent := &peertest.Agent{Node: "n1"}
 		agent.Set(c.state, c.has)
 		anybody := func(netip.Addr) bool { return true }
-		to := real(t, c.state, peer.Server{Asks: anybody, Followed: agent.Followed})
+		to := real(t, c.state, peer.Server{Node: "n1", Asks: anybody, Followed: agent.Followed})
 		for name, ask := range map[string]ask{"real": peer.Ask, "fake": peertest.Agents{to: agent}.Ask} {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			if c.state == peertest.Hung {
 				ctx, cancel = context.WithTimeout(t.Context(), 20*time.Millisecond)
 			}
-			newest, err := ask(ctx, loopback, to, all)
+			newest, err := ask(ctx, c.node, loopback, to, all)
 			if (err == nil) != c.want || c.want && !maps.Equal(newest, c.has) {
 				t.Errorf("%s, %s: newest %v, %v", name, c.what, newest, err)
 			}
@@ -79,10 +82,11 @@ func TestConforms(t *testing.T) {
 func TestAsksOnly(t *testing.T) {
 	asked := make(chan netip.Addr, 10)
 	to := real(t, peertest.Alive, peer.Server{
+		Node:     "n1",
 		Asks:     func(a netip.Addr) bool { asked <- a; return a != loopback },
 		Followed: func(context.Context, map[string]string) (map[string]string, error) { return nil, nil },
 	})
-	_, err := peer.Ask(t.Context(), loopback, to, nil)
+	_, err := peer.Ask(t.Context(), "n1", loopback, to, nil)
 	if from := <-asked; err == nil || from != loopback {
 		t.Errorf("asked from %v: %v", from, err)
 	}
@@ -92,14 +96,14 @@ func TestAsksOnly(t *testing.T) {
 			t.Errorf("answers a stranger at %s: %q", from, text)
 		}
 	}
-	if _, err := peer.Ask(t.Context(), netip.MustParseAddr("127.0.0.2"), to, nil); err != nil {
+	if _, err := peer.Ask(t.Context(), "n1", netip.MustParseAddr("127.0.0.2"), to, nil); err != nil {
 		t.Error(err)
 	}
 	many := map[string]string{}
 	for i := range 33 {
 		many[fmt.Sprint(i)] = ""
 	}
-	if _, err := peer.Ask(t.Context(), netip.MustParseAddr("127.0.0.2"), to, many); err == nil {
+	if _, err := peer.Ask(t.Context(), "n1", netip.MustParseAddr("127.0.0.2"), to, many); err == nil {
 		t.Error("takes a question about 33 kinds")
 	}
 }
@@ -139,7 +143,7 @@ func TestAnswererSteersNobody(t *testing.T) {
 		s := httptest.NewServer(answer)
 		defer s.Close()
 		at := netip.MustParseAddrPort(strings.TrimPrefix(s.URL, "http://"))
-		if _, err := peer.Ask(t.Context(), loopback, at, nil); err == nil || asked > 0 {
+		if _, err := peer.Ask(t.Context(), "n1", loopback, at, nil); err == nil || asked > 0 {
 			t.Errorf("%s: error %v, and another server was asked %d times", name, err, asked)
 		}
 	}

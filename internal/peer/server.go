@@ -25,6 +25,7 @@ var bounds = limit.Bounds{Connections: 1024, PerPeer: 2, NewPerSecond: 50, Bytes
 
 // Server answers questions.
 type Server struct {
+	Node string // of this agent
 	// Asks says whether an address is one that agents ask from.
 	Asks func(netip.Addr) bool
 	// Followed returns when the world has what was seen at these versions, and the targets hold what follows, with the
@@ -70,6 +71,10 @@ func (l *asking) Accept() (net.Conn, error) {
 }
 
 func (s *Server) answerQuestion(w http.ResponseWriter, r *http.Request) {
+	if asked := r.Header.Get(nodeHeader); asked != "" && asked != s.Node {
+		http.Error(w, "this is another node's agent", http.StatusMisdirectedRequest)
+		return
+	}
 	versions, err := decodeVersions(r.URL.RawQuery)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -85,6 +90,10 @@ func (s *Server) answerQuestion(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set(newestHeader, encodeVersions(newest))
 	w.WriteHeader(http.StatusNoContent)
 }
+
+// nodeHeader has the node that a question is for: another one may have its address by now. An agent of an older version
+// names none.
+const nodeHeader = "Egret-Node"
 
 // newestHeader has what the agent that answers has seen, as the query of a question has it.
 const newestHeader = "Egret-Newest"

@@ -27,6 +27,7 @@ type Agent struct {
 	mu    sync.Mutex
 	state State
 	has   map[string]string // up to which version it has followed each kind
+	Node  string
 }
 
 // Set has the agent be in a state, and have followed up to some versions.
@@ -53,7 +54,7 @@ func (a *Agent) Followed(_ context.Context, versions map[string]string) (map[str
 type Agents map[netip.AddrPort]*Agent
 
 // Ask is peer.Ask.
-func (a Agents) Ask(ctx context.Context, _ netip.Addr, to netip.AddrPort,
+func (a Agents) Ask(ctx context.Context, node string, _ netip.Addr, to netip.AddrPort,
 	versions map[string]string) (map[string]string, error) {
 	agent := a[to]
 	if agent == nil || agent.isState(Dead) {
@@ -62,6 +63,9 @@ func (a Agents) Ask(ctx context.Context, _ netip.Addr, to netip.AddrPort,
 	if agent.isState(Hung) {
 		<-ctx.Done()
 		return nil, context.Cause(ctx)
+	}
+	if node != "" && node != agent.Node {
+		return nil, errors.New("another node's agent")
 	}
 	return agent.Followed(ctx, versions)
 }
