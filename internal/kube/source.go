@@ -47,7 +47,7 @@ func NewSource(clients *Clients, log *slog.Logger, kinds ...Kind) *Source {
 	for _, k := range kinds {
 		convert, remove := k.convertAndRemove(s)
 		s.tables = append(s.tables, &table{convert: convert, remove: remove, send: s.sendChange,
-			known: map[string]string{}, synced: func() { s.unsynced.Add(-1) },
+			known: map[string]string{}, gone: map[string]tombstone{}, synced: func() { s.unsynced.Add(-1) },
 			back: func(seen, list string) { s.tellBack(k.pluralName(), seen, list) }})
 	}
 	s.unsynced.Store(int32(len(kinds)))
@@ -103,15 +103,6 @@ func (s *Source) tableFor(plural, key string) *table {
 		}
 	}
 	return nil
-}
-
-// Outdated says whether an object that the API server has is newer than what was taken in of it: the watch has yet to
-// bring it. Versions are compared with those of the same resource only; Kubernetes promises no order across resources
-// (KEP-5504).
-func (s *Source) Outdated(k Kind, m metav1.Object) bool {
-	key := keyOf(m.GetNamespace(), m.GetName())
-	t := s.tableFor(k.pluralName(), key)
-	return t != nil && t.isOutdated(key, m.GetResourceVersion())
 }
 
 // Overwritten reports whether an object has been written or deleted since the write that gave it a version, as far as

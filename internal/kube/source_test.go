@@ -26,7 +26,7 @@ func newTable(w *world.World, synced func()) *table {
 			return func(w *world.World) { w.SetNode(n) }
 		},
 		remove: removeChange((*world.World).DelNode),
-		send:   func(c Change) { c(w) }, synced: synced, known: map[string]string{},
+		send:   func(c Change) { c(w) }, synced: synced, known: map[string]string{}, gone: map[string]tombstone{},
 	}
 }
 

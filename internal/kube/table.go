@@ -43,6 +43,7 @@ type table struct {
 	lacks   string            // that of the last list without objects that were known: their ends have no version here
 	first   string            // the version of the first list, or of the first one since history went back
 	waiting []waiter
+	gone    map[string]tombstone
 	listed  bool
 	forked  bool // the API server has not reached what was seen of it: its next list is the truth
 	// signs counts what the watch has brought, bookmarks included. A loop that is behind holds mu, and reads signs.
@@ -112,6 +113,7 @@ func (t *table) Update(obj any) error {
 func (t *table) noteVersion(version string) {
 	if isNewer(version, t.latest) {
 		t.latest = version
+		t.forgetPast()
 		t.wakeWaiting()
 	}
 }
@@ -167,7 +169,7 @@ func (t *table) isOverwritten(key, version string) bool {
 
 // putNewer sends what is newer than what was sent.
 func (t *table) putNewer(r *row) {
-	if old, is := t.known[r.key]; is && !isNewer(r.version, old) {
+	if old, is := t.known[r.key]; is && !isNewer(r.version, old) || t.isPast(r.key, r.version) {
 		return
 	}
 	t.known[r.key] = r.version
@@ -187,7 +189,7 @@ func Older(a, b string) bool {
 	return err == nil && c < 0
 }
 
-// Delete takes the end of an object from the watch.
+// Delete takes the end of an object from the watch. An object that was observed later has been made again.
 func (t *table) Delete(obj any) error {
 	t.signs.Add(1)
 	m, err := meta.Accessor(obj)
@@ -197,10 +199,17 @@ func (t *table) Delete(obj any) error {
 	key := keyOf(m.GetNamespace(), m.GetName())
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.known, key)
-	t.noteSeenVersion(m.GetResourceVersion())
-	t.send(t.remove(key))
-	t.noteVersion(m.GetResourceVersion())
+	version := m.GetResourceVersion()
+	if gone, is := t.gone[key]; is {
+		gone.named = true
+		t.gone[key] = gone
+	}
+	t.noteSeenVersion(version)
+	if known, is := t.known[key]; !is || !Older(version, known) {
+		delete(t.known, key)
+		t.send(t.remove(key))
+	}
+	t.noteVersion(version)
 	return nil
 }
 
@@ -218,6 +227,7 @@ func (t *table) Replace(list []any, version string) error {
 	back := t.wentBack(rows, version)
 	if back {
 		t.newest, t.lacks = "", ""
+		clear(t.gone)
 	}
 	if back || !t.listed {
 		t.first = version
@@ -226,7 +236,7 @@ func (t *table) Replace(list []any, version string) error {
 	there := make(map[string]bool, len(list))
 	for _, r := range rows {
 		there[r.key] = true
-		if old, is := t.known[r.key]; back || !is || isNewer(r.version, old) {
+		if old, is := t.known[r.key]; back || !t.isPast(r.key, r.version) && (!is || isNewer(r.version, old)) {
 			t.known[r.key] = r.version
 			t.noteSeenVersion(r.version)
 			changes = append(changes, r.set)
@@ -243,6 +253,7 @@ func (t *table) Replace(list []any, version string) error {
 		changes = append(changes, t.tellBack(t.latest, version))
 	}
 	t.latest, t.forked = version, false
+	t.forgetPast()
 	t.send(t.combineChanges(changes))
 	t.wakeWaiting()
 	return nil

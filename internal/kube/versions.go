@@ -118,6 +118,9 @@ func (t *table) hasReached(version string) bool { return t.latest != "" && !Olde
 
 // seenVersion is a version that another program's watch reaches once it has brought all that was sent here.
 func (t *table) seenVersion() string {
+	if end := t.unnamedEnd(); end != "" && isNewer(end, t.newest) {
+		return end
+	}
 	if t.lacks != "" && isNewer(t.lacks, t.newest) {
 		return t.lacks
 	}

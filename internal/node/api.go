@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,8 +28,9 @@ type API struct {
 	Clients               *kube.Clients
 	// Observe takes what a request returned, so that it is in the world before the watch brings it.
 	Observe func(obj any) error
-	// Outdated says whether the world has yet to take in the object of that metadata.
-	Outdated func(r kube.Kind, m metav1.Object) bool
+	// ObserveList takes in which objects of a kind in a namespace are gone, and reports whether the world has yet to
+	// take in one that is there.
+	ObserveList func(k kube.Kind, namespace string, list *metav1.PartialObjectMetadataList) (outdated bool)
 }
 
 const fieldManager = "egret-node"
@@ -131,14 +131,13 @@ func (a *API) Namespace(ctx context.Context, name string) error {
 	return a.Observe(n)
 }
 
-// List has the world take in all objects of a kind in a namespace, "" for all, as they are now. Usually the watch has
-// brought them, and their metadata say so.
+// List has the world take in all objects of a kind in a namespace, "" for all, as they are now, and which are gone.
+// Usually the watch has brought them, and their metadata say so.
 func (a *API) List(ctx context.Context, kind kube.Kind, namespace string) error {
 	metadata := &metav1.PartialObjectMetadataList{}
 	request := func() *rest.Request { return a.Clients.ListRequest(kind, namespace) }
 	err := request().SetHeader("Accept", onlyMetadata).Do(ctx).Into(metadata)
-	outdated := func(m metav1.PartialObjectMetadata) bool { return a.Outdated(kind, &m) }
-	if err != nil || !slices.ContainsFunc(metadata.Items, outdated) {
+	if err != nil || !a.ObserveList(kind, namespace, metadata) {
 		return wrapList(kind, err)
 	}
 	list, err := request().Do(ctx).Get()

@@ -2,19 +2,24 @@ package node
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	egretv1 "github.com/egret-net/egret/api/egret/v1"
+	apiv1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -111,5 +116,34 @@ func TestAnnotateStaticPod(t *testing.T) {
 		if stored != want || (err == nil) != (want != "") {
 			t.Errorf("mirror of %s: stored %q, want %q; error %v", mirrored, stored, want, err)
 		}
+	}
+}
+
+// TestListTakesInWhatIsGone: an object that a list of metadata lacks goes, though the watch has not brought its end.
+func TestListTakesInWhatIsGone(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		io.WriteString(w, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1",
+			"metadata":{"resourceVersion":"20"},"items":[{"metadata":{"name":"b","resourceVersion":"8"}}]}`)
+	}))
+	defer server.Close()
+	clients, err := kube.NewClients(&rest.Config{Host: server.URL, QPS: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, w := kube.NewSource(clients, slog.Default(), kube.EgressIPs()), world.New("", &world.Config{})
+	egressIP := func(name, version string) any {
+		return &apiv1.EgressIP{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: version}}
+	}
+	err = source.Store(kube.EgressIPs()).Replace([]any{egressIP("a", "7"), egressIP("b", "8")}, "9")
+	api := API{Clients: clients, Observe: source.Observe, ObserveList: source.ObserveList}
+	if err := errors.Join(err, api.List(t.Context(), kube.EgressIPs(), "")); err != nil {
+		t.Fatal(err)
+	}
+	for len(source.Changes()) > 0 {
+		(<-source.Changes())(w)
+	}
+	if have := w.EgressIPs(); !slices.Equal(have, []string{"b"}) {
+		t.Errorf("there are EgressIPs %q", have)
 	}
 }

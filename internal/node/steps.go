@@ -58,7 +58,7 @@ type Kubernetes interface {
 	// EgressIP returns one as it is now, nil without an error if it does not exist.
 	EgressIP(name string) (*v1.EgressIP, error)
 	// CatchUp shows what a starting pod's node asks for, as it is now.
-	CatchUp(namespace string, observe func(any) error) error
+	CatchUp(namespace string, source *kube.Source) error
 	Silence() time.Duration
 }
 
@@ -92,7 +92,7 @@ func NewSteps(o Surroundings) *Steps {
 	s := &Steps{a: a, o: o}
 	a.source = kube.NewSource(nil, a.log, kube.FollowedBy(o.Node, a.kinds.AllResources()...)...)
 	a.api = &API{Node: o.Node, BootID: o.BootID, Version: "simulated", Observe: a.source.Observe,
-		Outdated: a.source.Outdated}
+		ObserveList: a.source.ObserveList}
 	a.publisher = newPublisher(o.Node, a.source, s.writeReport, s.writeAnnotations, a.log)
 	s.outgoing = []*outgoing{drivenMailbox(a.publisher.reports, o.Now), drivenMailbox(a.publisher.annotations, o.Now)}
 	h := a.holding
@@ -346,7 +346,7 @@ type starting struct {
 // Attach begins what Agent.attachPod does.
 func (s *Steps) Attach(at *world.Attachment) {
 	s.offerChange(func(w *world.World) { w.SetAttachment(at) })
-	if err := s.o.API.CatchUp(at.Namespace, s.a.source.Observe); err != nil {
+	if err := s.o.API.CatchUp(at.Namespace, s.a.source); err != nil {
 		s.Detach(at.HostIface)
 		s.o.Started(at, err)
 		return

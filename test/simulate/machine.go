@@ -7,9 +7,11 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	egretv1 "github.com/egret-net/egret/api/egret/v1"
 	v1 "github.com/egret-net/egret/api/v1"
@@ -198,7 +200,7 @@ func (v view) EgressIP(name string) (*v1.EgressIP, error) {
 }
 
 // CatchUp reads what a starting pod's node asks for.
-func (v view) CatchUp(_ string, observe func(any) error) error {
+func (v view) CatchUp(_ string, source *kube.Source) error {
 	if !v.process.reaches() {
 		return errOutOfReach
 	}
@@ -207,8 +209,17 @@ func (v view) CatchUp(_ string, observe func(any) error) error {
 		all = append(all, "services")
 	}
 	for _, plural := range all {
-		for _, o := range v.s.api.list(v.s.api.kinds[plural]) {
-			must(observe(o))
+		kind := v.s.api.kinds[plural]
+		list := &metav1.PartialObjectMetadataList{}
+		list.ResourceVersion = strconv.Itoa(v.s.api.version)
+		for _, o := range v.s.api.list(kind) {
+			must(source.Observe(o))
+			x := o.(object)
+			list.Items = append(list.Items, metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+				Namespace: x.GetNamespace(), Name: x.GetName(), ResourceVersion: x.GetResourceVersion()}})
+		}
+		if plural != "namespaces" { // of these one is read
+			source.ObserveList(kind, "", list)
 		}
 	}
 	return nil

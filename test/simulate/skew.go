@@ -91,9 +91,12 @@ func within[T any](all []version[T], since time.Time, none T) (out []T) {
 
 // explains says whether a source is right by a combination of versions that count since a time. promise is the time
 // whose state a node has followed by now if nothing keeps it. Versions that had ended when the pod's CNI ADD read all
-// objects do not count.
-func (k *skew) explains(since, promise time.Time, p *pod, src, dst netip.Addr) bool {
+// objects do not count. Another node that gives an address may not have followed the end of its object.
+func (k *skew) explains(since, promise time.Time, p *pod, gives string, src, dst netip.Addr) bool {
 	own, born, promise := isOf(p.on, src), later(since, p.caughtUp), later(promise, p.caughtUp)
+	if gives == p.on.name {
+		since = born
+	}
 	for _, group := range within(k.groups[p.uid], born, "") {
 		for _, tenant := range within(k.tenants, born, "") {
 			c := combination{k, born, since, group, tenant, dst}

@@ -1,0 +1,10 @@
+# A pod starts after the only destinations of its first EgressIP were deleted, and its node's watch has not brought that.
+0s assignable n1 yes
+0s traffic t x
+0s egressip a a 0
+0s narrow a t
+0s egressip b a 0
+2s pod p n1 none
+6s late n1 egressiptraffics 100s
+8s forget-traffic t
+20s pod q n1 a
