@@ -10,7 +10,7 @@ import (
 )
 
 // drawIncidents draws a line of a story; or a fault and what happens during it: a few lines, or a restore of what was
-// backed up before; or a pod that is replaced.
+// backed up before; or a pod that is replaced; or a drain that its node learns of late.
 func drawIncidents(t *rapid.T) []incident {
 	at := time.Duration(rapid.IntRange(0, 150).Draw(t, "at")) * 200 * time.Millisecond
 	pause := func() time.Duration {
@@ -28,6 +28,10 @@ func drawIncidents(t *rapid.T) []incident {
 		name := oneOf(t, pods)
 		return []incident{{at, oneOf(t, []string{"delete ", "force "}) + name},
 			{pause(), fmt.Sprint("pod ", name, " ", oneOf(t, nodes), " ", oneOf(t, groups))}}
+	case 4:
+		late := draw(t, []lineKind{{1, line("late", nodes, watches, lateFor)}})
+		return []incident{{at, late}, {pause(), line("assignable", nodes, []string{"yes"})(t)},
+			{pause(), line("assignable", nodes, []string{"no"})(t)}}
 	}
 	return []incident{{at, draw(t, lineKinds)}}
 }
@@ -77,6 +81,7 @@ var (
 	traffics  = []string{"t", "u"}
 	layouts   = []string{"0", "1", "2"} // of addresses
 	spans     = []string{"1s", "3s", "10s", "30s", "70s"}
+	lateFor   = append([]string{"400s"}, spans...)
 	watches   = []string{"nodes", "pods", "egressips", "namespaces", "egressnodes", "services", "egressservices",
 		"egressiptraffics"}
 )
@@ -99,7 +104,7 @@ var lineKinds = []lineKind{
 	{1, line("forget-traffic", traffics)},
 	{2, line("narrow", egressIPs, []string{"", "t", "u", "t u"})},
 	{2, line("traffic", traffics, []string{"", "x", "y", "x y"})},
-	{1, line("service", services, groups, []string{"0", "1"})},
+	{1, line("service", services, groups, []string{"0", "1"}, services)},
 	{1, line([]string{"egressservice", "forget-egressservice", "forget-service", "no-ingress"}, services)},
 	{1, line("choose", services, []string{"", "n1", "n2", "n3"})},
 	{1, line("type", services, []string{"ClusterIP", "LoadBalancer"})},
@@ -115,7 +120,8 @@ var nodeFaults = []lineKind{
 	{2, line("kill", nodes, spans)},
 	{2, line("hang", nodes, spans)},
 	{2, line("cut", nodes, spans)},
-	{2, line("late", nodes, watches, spans)},
+	{2, line("late", nodes, watches, lateFor)},
+	{1, line("deaf", nodes, spans)},
 	{1, line("stall", nodes, spans)},
 	{1, line("fail", nodes, []string{hostPart, northPart}, spans)},
 	{1, line("reboot", nodes, spans)},
