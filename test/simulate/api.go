@@ -43,6 +43,7 @@ type api struct {
 	leader  string                 // the node of the controller that has the Lease
 	renewed time.Time              // when it was last renewed
 	backup  *backup
+	forked  time.Time // when history last went back
 	// reportsLost: somebody has put an older report in the place of a node's.
 	reportsLost bool
 }

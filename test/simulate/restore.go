@@ -35,7 +35,7 @@ func (a *api) restore() {
 	if a.backup == nil {
 		return
 	}
-	a.version, a.reportsLost = a.backup.version, true
+	a.version, a.reportsLost, a.forked = a.backup.version, true, a.s.now
 	for _, plural := range restored {
 		for _, key := range slices.Sorted(maps.Keys(a.objects[plural])) {
 			if _, is := a.backup.objects[plural][key]; !is {
