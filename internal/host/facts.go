@@ -35,7 +35,7 @@ func Facts(h route.Host, c *world.Config, names map[string]int) *world.Host {
 	}
 	slices.SortFunc(out.Addrs, netip.Addr.Compare)
 	for _, v6 := range []bool{false, true} {
-		for _, r := range h.Defaults(v6, gateway) {
+		for _, r := range h.DefaultRoutes(v6, gateway) {
 			if r.Via.IsValid() && r.Via.Is6() == v6 && !slices.Contains(out.Gateways, r.Via) {
 				out.Gateways = append(out.Gateways, r.Via)
 			}

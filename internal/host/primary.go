@@ -21,7 +21,7 @@ func preferredAddresses(h route.Host, gateway func(dev string) bool) []netip.Pre
 			return a.Prefix.Addr().Is6() != v6 || !gateway(a.Dev) || !countsAsHost(a) || a.Deprecated || temporary
 		})
 		if len(candidates) > 0 {
-			out = append(out, slices.MinFunc(candidates, compareBySource(h.Defaults(v6, gateway))).Prefix)
+			out = append(out, slices.MinFunc(candidates, compareBySource(h.DefaultRoutes(v6, gateway))).Prefix)
 		}
 	}
 	return out

@@ -3,8 +3,12 @@ package node
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
+	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/node/cniserver"
+	"github.com/egret-net/egret/internal/plane/nft"
 	"github.com/egret-net/egret/internal/plane/ovn"
 	"github.com/egret-net/egret/internal/plane/route"
 	"github.com/egret-net/egret/internal/world"
@@ -44,17 +48,19 @@ func (a *Agent) adoptFormer(ctx context.Context, filter formerFilter) error {
 	return nil
 }
 
-// adoptHeld has the holder look after what a former process announced on the primary network, which OVN goes on
-// answering for. Addresses that the host itself answers for on secondary links wait for the cluster.
-func (a *Agent) adoptHeld(ctx context.Context, nb *ovn.Plane) {
+// adoptHeld has the holder look after what a former process announced, which OVN and the kernel go on answering for.
+func (a *Agent) adoptHeld(ctx context.Context, nb *ovn.Plane, rules *nft.Plane) {
 	rows, err := nb.Ours(ctx, "NAT")
 	if err != nil {
 		a.log.Warn("could not read which egress IPs OVN answers for", "error", err)
-		return
+	}
+	sets, err := rules.Sets(ctx, func(name string) bool { _, is := egressip.AdoptedOnLink(name); return is })
+	if err != nil {
+		a.log.Warn("could not read which egress IPs the kernel answers for", "error", err)
 	}
 	a.loop.Do(func(w *world.World) {
 		if h := w.Host(); h != nil {
-			a.holding.adoptRows(rows, a.config.Bridge, h.UplinkMAC)
+			a.holding.adoptRows(rows, slices.Collect(maps.Keys(sets)), a.config.Bridge, h)
 		}
 	})
 }

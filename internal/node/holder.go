@@ -132,13 +132,24 @@ func (h *holding) queueAnswer(a holder.Answer) {
 	})
 }
 
-// adoptRows takes in what a former process left in OVN, which answers for it with a hardware address on a device, until
-// the first plan. If the API server cannot be reached that may be long, and others may have been given it.
-func (h *holding) adoptRows(rows []plan.RowID, device, mac string) {
+// adoptRows takes in what a former process left in OVN, and in the host's sets for addresses on links. OVN and the
+// kernel answer for it until the first plan. If the API server cannot be reached that may be long, and others may have
+// been given it.
+func (h *holding) adoptRows(rows []plan.RowID, sets []string, bridge string, on *world.Host) {
 	left := &holder.Holds{Addresses: map[netip.Addr]holder.Held{}, Adopted: true}
 	for _, r := range rows {
 		if e, is := egressip.Adopted(r); is {
-			a := plan.Announcement{Dev: device, IP: e.IP, MAC: mac}
+			a := plan.Announcement{Dev: bridge, IP: e.IP, MAC: on.UplinkMAC}
+			left.Addresses[e.IP] = holder.Held{EgressIP: e.Object.Name, Announcement: a}
+		}
+	}
+	for _, set := range sets {
+		e, is := egressip.AdoptedOnLink(set)
+		if !is {
+			continue
+		}
+		if _, link := on.LinkFor(e.IP); link != nil {
+			a := plan.Announcement{Dev: link.Name, IP: e.IP, MAC: link.MAC}
 			left.Addresses[e.IP] = holder.Held{EgressIP: e.Object.Name, Announcement: a}
 		}
 	}

@@ -35,7 +35,7 @@ func Run(ctx context.Context, o Options, log *slog.Logger) error {
 	if err := a.adoptFormer(ctx, filter); err != nil {
 		return err
 	}
-	a.adoptHeld(ctx, t.nb)
+	a.adoptHeld(ctx, t.nb, t.nft)
 	a.clearing.readLed(ctx, t.nb)
 	host, err := route.Watch(ctx)
 	if err != nil {

@@ -145,8 +145,12 @@ func (s *Steps) adoptFormer() {
 		}
 	}
 	s.readLed()
+	var sets []string
+	for set := range s.o.Held.NFTSets.Rows() {
+		sets = append(sets, set.Name)
+	}
 	s.a.loop.Do(func(*world.World) {
-		s.a.holding.adoptRows(rows, s.o.Config.Bridge, s.o.Host.UplinkMAC)
+		s.a.holding.adoptRows(rows, sets, s.o.Config.Bridge, s.o.Host)
 	})
 }
 

@@ -34,7 +34,8 @@ type targets struct {
 	listener *listen.Link
 	forward  *forward.Plane
 	all      []plane.Plane
-	// early are those that are grown before the cluster is known: ports, the host's rules, and the bridge's flows.
+	// early are those that are grown before the cluster is known: ports, the host's rules, the bridge's flows, and no
+	// addresses that are released.
 	early []plane.Plane
 	// comparers say what targets lack.
 	comparers []plane.Comparer
@@ -81,7 +82,7 @@ func openTargets(ctx context.Context, o Options, log *slog.Logger) (*targets, er
 	t.connections = []<-chan struct{}{inSwitch.Again(), inKernel.Again()}
 	t.comparers = []plane.Comparer{t.nft, t.vswitchd.Comparer(t.flow), north.Comparer(t.nb), south.Comparer(t.sb)}
 	ports := plane.For(plan.InOVSIDs|plan.InPorts, openvswitch.On(ovs.NewPlane(db)), plane.After())
-	t.early = []plane.Plane{ports, t.nft, t.flow}
+	t.early = []plane.Plane{ports, t.nft, t.flow, plane.For(plan.InReleasedAddrs, routes.EarlyPlane(), plane.After())}
 	t.all = []plane.Plane{
 		// The first is shrunk last, after the rules: when those have gone, no packet makes an entry by them.
 		plane.For(plan.InDatagrams, datagrams, plane.After(), plane.Unawaited),

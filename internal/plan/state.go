@@ -17,6 +17,7 @@ type Rows struct {
 	OVSIDs        map[string]string // Open_vSwitch external_ids
 	Ports         map[Port]PortSpec
 	Addrs         map[Addr]AddrSpec
+	ReleasedAddrs map[netip.Addr]None // that no link has, which early planes see to
 	Routes        map[RouteKey]Route
 	Rules         map[Rule]None
 	Sysctls       map[Sysctl]string
@@ -59,6 +60,7 @@ type State struct {
 	OVSIDs        Table[string, string]
 	Ports         Table[Port, PortSpec]
 	Addrs         Table[Addr, AddrSpec]
+	ReleasedAddrs Table[netip.Addr, None]
 	Routes        Table[RouteKey, Route]
 	Rules         Table[Rule, None]
 	Sysctls       Table[Sysctl, string]
@@ -88,7 +90,8 @@ func New() *State {
 	return &State{
 		NB: Table[RowID, Row]{}, SB: Table[RowID, Row]{}, SetElems: Table[SetElem, None]{},
 		OVSIDs: Table[string, string]{}, Ports: Table[Port, PortSpec]{},
-		Addrs: Table[Addr, AddrSpec]{}, Routes: Table[RouteKey, Route]{}, Rules: Table[Rule, None]{},
+		Addrs: Table[Addr, AddrSpec]{}, ReleasedAddrs: Table[netip.Addr, None]{},
+		Routes: Table[RouteKey, Route]{}, Rules: Table[Rule, None]{},
 		Sysctls:   Table[Sysctl, string]{},
 		NFTChains: Table[NFTChain, NFTChainSpec]{}, NFTRules: Table[NFTRule, string]{}, NFTSets: Table[NFTSet,
 			NFTSetSpec]{}, NFTElems: Table[NFTElem, string]{},
@@ -105,7 +108,8 @@ func New() *State {
 func (s *State) Snapshot() *State {
 	return &State{
 		NB: maps.Clone(s.NB), SB: maps.Clone(s.SB), SetElems: maps.Clone(s.SetElems), OVSIDs: maps.Clone(s.OVSIDs),
-		Ports: maps.Clone(s.Ports), Addrs: maps.Clone(s.Addrs), Routes: maps.Clone(s.Routes),
+		Ports: maps.Clone(s.Ports), Addrs: maps.Clone(s.Addrs),
+		ReleasedAddrs: maps.Clone(s.ReleasedAddrs), Routes: maps.Clone(s.Routes),
 		Rules: maps.Clone(s.Rules), Sysctls: maps.Clone(s.Sysctls), NFTChains: maps.Clone(s.NFTChains),
 		NFTRules: maps.Clone(s.NFTRules), NFTSets: maps.Clone(s.NFTSets), NFTElems: maps.Clone(s.NFTElems),
 		Accepts: maps.Clone(s.Accepts), Flows: maps.Clone(s.Flows), Announcements: maps.Clone(s.Announcements),
@@ -130,7 +134,7 @@ func (r *Rows) IsEmpty() bool {
 		len(r.Rules) + len(r.Sysctls) + len(r.NFTChains) + len(r.NFTRules) + len(r.NFTSets) + len(r.NFTElems) +
 		len(r.Accepts) + len(r.Flows) + len(r.Announcements) + len(r.Sources) + len(r.SourceExempt) +
 		len(r.Destinations) + len(r.Datagrams) + len(r.HealthChecks) + len(r.Steered) + len(r.Translated) +
-		len(r.Forwarded) + len(r.Answered) + len(r.Problems)
+		len(r.Forwarded) + len(r.Answered) + len(r.Problems) + len(r.ReleasedAddrs)
 	return n == 0 && !slices.ContainsFunc(r.parts, func(p part) bool { return !p.rows.IsEmpty() })
 }
 
@@ -142,6 +146,7 @@ func (s *State) replaceRowsOf(by *claimant, old, new *Rows) {
 	replaceInTable(s, InOVSIDs, s.OVSIDs, by, old.OVSIDs, new.OVSIDs)
 	replaceInTable(s, InPorts, s.Ports, by, old.Ports, new.Ports)
 	replaceInTable(s, InAddrs, s.Addrs, by, old.Addrs, new.Addrs)
+	replaceInTable(s, InReleasedAddrs, s.ReleasedAddrs, by, old.ReleasedAddrs, new.ReleasedAddrs)
 	replaceInTable(s, InRoutes, s.Routes, by, old.Routes, new.Routes)
 	replaceInTable(s, InRules, s.Rules, by, old.Rules, new.Rules)
 	replaceInTable(s, InSysctls, s.Sysctls, by, old.Sysctls, new.Sysctls)

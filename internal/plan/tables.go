@@ -34,4 +34,5 @@ const (
 	InForwarded
 	InAnswered
 	InProblems
+	InReleasedAddrs
 )

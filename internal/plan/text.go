@@ -21,6 +21,7 @@ func (s *State) Lines() []string {
 	add(&l, s.OVSIDs, func(k, v string) string { return "ovs external_ids:" + k + "=" + v })
 	add(&l, s.Ports, func(k Port, v PortSpec) string { return "port " + k.Bridge + " " + k.Name + v.String() })
 	add(&l, s.Addrs, func(k Addr, v AddrSpec) string { return "addr " + k.Dev + " " + k.Prefix.String() + v.String() })
+	add(&l, s.ReleasedAddrs, func(k netip.Addr, _ None) string { return "no addr " + k.String() })
 	add(&l, s.Routes, func(k RouteKey, v Route) string { return "route " + k.String() + v.String() })
 	add(&l, s.Rules, func(k Rule, _ None) string { return "rule " + k.String() })
 	add(&l, s.Sysctls, func(k Sysctl, v string) string { return "sysctl " + k.Key + "=" + v })
@@ -32,9 +33,7 @@ func (s *State) Lines() []string {
 	add(&l, s.NFTElems, func(k NFTElem, v string) string { return "nft elem " + k.Set + " " + k.Key + arrowTo(v) })
 	add(&l, s.Accepts, func(k Accept, _ None) string { return "accept " + k.String() })
 	add(&l, s.Flows, func(k Flow, v string) string { return "flow " + k.String() + " actions=" + v })
-	add(&l, s.Announcements, func(k Announcement, _ None) string {
-		return "announce " + k.IP.String() + " at " + k.MAC + " dev " + k.Dev
-	})
+	add(&l, s.Announcements, func(k Announcement, _ None) string { return "announce " + k.IP.String() + k.placeText() })
 	add(&l, s.Sources, func(k Source, v SourcesTo) string {
 		return "source " + k.Router + " " + k.Pod.String() + arrowTo(v.String())
 	})
@@ -61,13 +60,13 @@ func (s *State) Lines() []string {
 	})
 	add(&l, s.Translated, func(k Egress, v ref.Since) string { return "translates " + k.String() + sinceSuffix(v) })
 	add(&l, s.Forwarded, func(k Egress, _ None) string { return "forwards " + k.String() })
-	add(&l, s.Answered, func(k Egress, a Announcement) string {
-		return "answers " + k.String() + " at " + a.MAC + " dev " + a.Dev
-	})
+	add(&l, s.Answered, func(k Egress, a Announcement) string { return "answers " + k.String() + a.placeText() })
 	add(&l, s.Problems, func(k Problem, _ None) string { return "problem of " + k.String() })
 	slices.Sort(l)
 	return l
 }
+
+func (a Announcement) placeText() string { return " at " + a.MAC + " dev " + a.Dev }
 
 // Text is Lines as one string.
 func (s *State) Text() string {

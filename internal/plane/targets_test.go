@@ -135,6 +135,7 @@ func (s *targets) check(t *rapid.T, want *plan.State) {
 	held.Flows, held.Accepts = want.Flows, want.Accepts
 	held.Sources, held.SourceExempt, held.Datagrams = want.Sources, want.SourceExempt, want.Datagrams
 	held.Destinations = want.Destinations
+	held.ReleasedAddrs = want.ReleasedAddrs
 	// No target has these: the agent reports them.
 	held.Steered, held.Translated = want.Steered, want.Translated
 	held.Forwarded, held.Answered, held.Problems = want.Forwarded, want.Answered, want.Problems

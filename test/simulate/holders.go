@@ -91,12 +91,11 @@ func (v *verdict) judgeAnswers() {
 }
 
 // mayBothAnswer reports whether nothing can keep one of two nodes from answering: they do not receive each other, one
-// cannot write its targets, or no agent runs. An agent that has not reached the API server since its start does not
-// know of addresses on links.
+// cannot write its targets, no agent runs, or one does not and the address is on links.
 func mayBothAnswer(ip netip.Addr, a, b *machine) bool {
-	unaware := func(m *machine) bool { return m.hasOnLink(ip) && !(m.process.runs() && m.agent.Source().Synced()) }
-	return !a.answers() || !b.answers() || a.cannotWrite() || b.cannotWrite() || unaware(a) || unaware(b) ||
-		!a.process.runs() && !b.process.runs()
+	one, both := a.process.runs() || b.process.runs(), a.process.runs() && b.process.runs()
+	return !a.answers() || !b.answers() || a.cannotWrite() || b.cannotWrite() || !one ||
+		!both && (a.hasOnLink(ip) || b.hasOnLink(ip))
 }
 
 // bothFor is for how long two nodes may both answer: what a move takes, if the agents of both run, else the lease.

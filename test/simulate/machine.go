@@ -287,15 +287,20 @@ func (t *target) Grow(_ context.Context, want *plan.State) error {
 	return nil
 }
 
-// early is the bridge's flows, which follow from local facts before the cluster is known.
+// early is the bridge's flows and released addresses, which follow from local facts before the cluster is known.
 type early struct{ *target }
 
-// Grow adds and changes flows.
+// Grow adds and changes flows, and removes released addresses.
 func (t early) Grow(_ context.Context, want *plan.State) error {
 	if t.fails(hostPart) {
 		return errNotWritten
 	}
 	flows, _ := compiletest.FlowSteps(t.m.have, want)
+	for a := range t.m.have.Addrs.Rows() {
+		if _, released := want.ReleasedAddrs.Get(a.Prefix.Addr()); released {
+			t.m.have.Addrs.Drop(plan.Owner{}, a)
+		}
+	}
 	t.does(flows)
 	return nil
 }

@@ -67,6 +67,15 @@ func Adopted(id plan.RowID) (e plan.Egress, is bool) {
 	return egressOf(name, ip), is && id.Table == "NAT" && err == nil
 }
 
+// AdoptedOnLink returns the address on a link for whose pods a former process made a set of the host's; false for every
+// other set, and for those whose names are shortened.
+func AdoptedOnLink(set string) (e plan.Egress, is bool) {
+	of, has, _ := egress.ParseName(set)
+	name, text, _ := strings.Cut(of.Name, "_")
+	ip, err := netip.ParseAddr(strings.ReplaceAll(text, "-", ":"))
+	return egressOf(name, ip), of.Kind == ref.EgressIP && has == string(allPods) && err == nil
+}
+
 // egressOf is an address of an EgressIP in the tables of what a node tells.
 func egressOf(egressIP string, ip netip.Addr) plan.Egress {
 	return plan.Egress{Object: refTo(egressIP), Network: ref.DefaultNetwork, IP: ip}

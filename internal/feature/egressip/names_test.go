@@ -41,6 +41,14 @@ func TestNamesAreReadBack(t *testing.T) {
 		if have, is := Adopted(id); !is || have != egressOf(name, ip) {
 			t.Fatalf("%v is of %v: %v", id, have, is)
 		}
+		set, isShort := translatedPods(e, ip), len(name) <= 60
+		if have, is := AdoptedOnLink(set); is != (egress.ShortFor(name, ip) == name+"_"+strings.ReplaceAll(ip.String(),
+			":", "-")) || isShort && !is || is && have != egressOf(name, ip) {
+			t.Fatalf("%s is of %v: %v", set, have, is)
+		}
+		if have, is := AdoptedOnLink(allPods.hostSet(e, f)); is {
+			t.Fatalf("a set of no address is of %v", have)
+		}
 	})
 	if !egress.IsLeakFilter(egress.FilteredPods(world.V4)) || !egress.IsLeakFilter(egress.FilteredPods(world.V6)) {
 		t.Error("the leak filter is none")

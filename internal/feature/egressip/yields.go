@@ -5,9 +5,9 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// Yields keeps this node's gateway router from answering for addresses that it yields and that Kubernetes has not named
-// since the agent was started. The rows of a previous process are still in force then, and those addresses may be
-// others' by now.
+// Yields keeps this node's gateway router and kernel from answering for addresses that it yields and that Kubernetes
+// has not named since the agent was started. The rows of a previous process are still in force then, and those
+// addresses may be others' by now.
 type Yields struct{}
 
 func (Yields) Name() string    { return "egressip-yields" }
@@ -18,6 +18,7 @@ func (Yields) Compile(w *world.View, _ string, out *plan.Rows) {
 	for _, c := range w.EachYielded() {
 		if w.EgressIP(c.Object) == nil {
 			muteGatewayRouter(w.Config, world.FamilyOf(c.IP), c.IP, out)
+			plan.Add(&out.ReleasedAddrs, c.IP, plan.None{})
 		}
 	}
 }

@@ -76,9 +76,9 @@ type Route struct {
 	Dead   bool // the kernel sends nothing by it: Dev is down or has no carrier
 }
 
-// Defaults are the next hops of that family's default route by devices that by is true of: those of the main table with
-// the least metric, of which the kernel gives each its share; dead ones only where all are.
-func (h Host) Defaults(v6 bool, by func(dev string) bool) []Route {
+// DefaultRoutes returns the next hops of that family's default route by devices that by is true of: those of the main
+// table with the least metric, of which the kernel gives each its share; dead ones only where all are.
+func (h Host) DefaultRoutes(v6 bool, by func(dev string) bool) []Route {
 	var all []Route
 	for _, r := range h.Routes { // by metric
 		isDefault := r.Table == unix.RT_TABLE_MAIN && r.Dst.Bits() == 0 && r.Dst.Addr().Is6() == v6 && by(r.Dev)

@@ -361,11 +361,11 @@ func TestReadHost(t *testing.T) {
 		}
 	}
 	any := func(string) bool { return true }
-	if d := h.Defaults(false, any); len(d) != 1 || d[0].Via != netip.MustParseAddr("10.1.0.253") || d[0].Dev != "br0" ||
-		d[0].Metric != 50 || d[0].Ours {
+	if d := h.DefaultRoutes(false, any); len(d) != 1 || d[0].Via != netip.MustParseAddr("10.1.0.253") ||
+		d[0].Dev != "br0" || d[0].Metric != 50 || d[0].Ours {
 		t.Errorf("default is %+v", d)
 	}
-	if d := h.Defaults(true, any); len(d) > 0 {
+	if d := h.DefaultRoutes(true, any); len(d) > 0 {
 		t.Errorf("IPv6 default is %+v, of another table", d)
 	}
 	wantAddr := []Address{
@@ -435,7 +435,7 @@ func TestDefaultOfSeveralNextHops(t *testing.T) {
 		h, err := ReadHost(t.Context())
 		fatal(t, err)
 		var out []string
-		for _, r := range h.Defaults(v6, func(dev string) bool { return slices.Contains(devs, dev) }) {
+		for _, r := range h.DefaultRoutes(v6, func(dev string) bool { return slices.Contains(devs, dev) }) {
 			out = append(out, r.Via.String())
 		}
 		return strings.Join(out, " ")
@@ -498,6 +498,26 @@ func TestDeprecatedAddressesRaiseNoLink(t *testing.T) {
 	deprecated := map[plan.Addr]plan.AddrSpec{addr("192.0.2.77/32"): {Deprecated: true}}
 	fatal(t, apply(t, open(t), state(map[string]*plan.Rows{"o": {Addrs: deprecated}})))
 	wantIP(t, "addr show dev br0", "192.0.2.77/32", "state DOWN")
+}
+
+// Before the cluster is known, released addresses of a former process go, and no other row does.
+func TestReleasedAddressesGoEarly(t *testing.T) {
+	newHost(t)
+	fatal(t, apply(t, open(t), stateA()))
+	ip(t, "addr add 192.0.2.78/32 dev br0")
+	released := map[netip.Addr]plan.None{}
+	for _, text := range []string{"192.0.2.77", "192.0.2.78", "10.1.0.1", "fd00:77::7"} {
+		released[netip.MustParseAddr(text)] = plan.None{}
+	}
+	before := dump(t, open(t).stack, true)
+	fatal(t, open(t).EarlyPlane().Grow(t.Context(), state(map[string]*plan.Rows{"o": {ReleasedAddrs: released}})))
+	wantIP(t, "addr show dev br0", "192.0.2.78/32", "10.1.0.1/24")
+	for _, text := range []string{"192.0.2.77/32", "fd00:77::7/128"} {
+		if !strings.Contains(before, text) || strings.Contains(dump(t, open(t).stack, true), text) {
+			t.Errorf("%s is still there, or was never:\n%s", text, before)
+		}
+	}
+	wantIP(t, "route show", "10.9.0.0/16 via 10.1.0.254 dev br0 proto 69")
 }
 
 // What is ours and is taken away by hand shows in Ours, and Watch tells of it and of links' settings.
