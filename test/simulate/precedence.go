@@ -33,7 +33,7 @@ func (c combination) comesAfterOthers(name string) bool {
 
 // mustClaim reports whether an EgressIP selects the pod, binds and has the destination by all its versions.
 func (c combination) mustClaim(name string) bool {
-	return always(counting(c, c.egressIPs[name]), func(e *world.EgressIP) bool {
+	return always(within(c.egressIPs[name], c.since, nil), func(e *world.EgressIP) bool {
 		return c.selects(e) && c.binds(e) && !c.mayOmit(e)
 	})
 }
@@ -45,8 +45,8 @@ func (c combination) binds(e *world.EgressIP) bool {
 
 // mayPrecede reports whether a version of an EgressIP binds and comes before a version of another one.
 func (c combination) mayPrecede(name, other string) bool {
-	others := counting(c, c.egressIPs[other])
-	return slices.ContainsFunc(counting(c, c.egressIPs[name]), func(e *world.EgressIP) bool {
+	others := within(c.egressIPs[other], c.since, nil)
+	return slices.ContainsFunc(within(c.egressIPs[name], c.since, nil), func(e *world.EgressIP) bool {
 		return e != nil && c.binds(e) && slices.ContainsFunc(others, func(o *world.EgressIP) bool {
 			return world.ByPrecedence(e, o) < 0
 		})
@@ -56,7 +56,7 @@ func (c combination) mayPrecede(name, other string) bool {
 // mustBeServed reports whether an EgressService has a claim that binds, and no EgressIP may keep it from that.
 func (c combination) mustBeServed() bool {
 	for _, all := range c.egressIPs {
-		if slices.ContainsFunc(counting(c, all), c.forbids) {
+		if slices.ContainsFunc(within(all, c.since, nil), c.forbids) {
 			return false
 		}
 	}
@@ -76,7 +76,7 @@ func (c combination) forbids(e *world.EgressIP) bool {
 // isForbidden reports whether an EgressIP forbids EgressServices by all its versions.
 func (c combination) isForbidden() bool {
 	for _, all := range c.egressIPs {
-		if always(counting(c, all), func(e *world.EgressIP) bool { return c.forbids(e) && !c.mayOmit(e) }) {
+		if always(within(all, c.since, nil), func(e *world.EgressIP) bool { return c.forbids(e) && !c.mayOmit(e) }) {
 			return true
 		}
 	}
@@ -85,8 +85,8 @@ func (c combination) isForbidden() bool {
 
 // mustServe reports whether the EgressService of a name binds for the pod by all versions, also of its Service.
 func (c combination) mustServe(name string) bool {
-	f, services := world.FamilyOf(c.dst), counting(c, c.services[name])
-	return always(counting(c, c.served[name]), func(e *world.EgressService) bool {
+	f, services := world.FamilyOf(c.dst), within(c.services[name], c.since, nil)
+	return always(within(c.served[name], c.since, nil), func(e *world.EgressService) bool {
 		return e != nil && always(services, func(s *world.Service) bool {
 			return c.isBehind(s) && (s.LoadBalancer && e.InForce[f] || e.DropWhenUnassigned && e.Asks(s, f))
 		})
@@ -95,9 +95,9 @@ func (c combination) mustServe(name string) bool {
 
 // comesAfterServices reports whether an older EgressService has what the one of a name claims.
 func (c combination) comesAfterServices(name string) bool {
-	versions := counting(c, c.served[name])
+	versions := within(c.served[name], c.since, nil)
 	for other, all := range c.served {
-		if other != name && c.mustServe(other) && always(counting(c, all), func(o *world.EgressService) bool {
+		if other != name && c.mustServe(other) && always(within(all, c.since, nil), func(o *world.EgressService) bool {
 			return always(versions, func(s *world.EgressService) bool { return s == nil || o.ByAge(s) < 0 })
 		}) {
 			return true

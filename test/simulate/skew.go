@@ -60,15 +60,6 @@ func (k *skew) see(at time.Time, o object, gone bool) {
 	}
 }
 
-// counting returns the versions of an object that count. CNI ADD does not read which objects are gone: the versions of
-// one that did not exist when a pod was born count as for another pod.
-func counting[T any](c combination, all []version[*T]) []*T {
-	if out := within(all, c.since, nil); out[0] != nil {
-		return out
-	}
-	return within(all, c.ended, nil)
-}
-
 // unless returns nothing of an object that is gone.
 func unless[T any](gone bool, o *T) *T {
 	if gone {
@@ -91,15 +82,12 @@ func within[T any](all []version[T], since time.Time, none T) (out []T) {
 
 // explains says whether a source is right by a combination of versions that count since a time. promise is the time
 // whose state a node has followed by now if nothing keeps it. Versions that had ended when the pod's CNI ADD read all
-// objects do not count. Another node that gives an address may not have followed the end of its object.
-func (k *skew) explains(since, promise time.Time, p *pod, gives string, src, dst netip.Addr) bool {
-	own, born, promise := isOf(p.on, src), later(since, p.caughtUp), later(promise, p.caughtUp)
-	if gives == p.on.name {
-		since = born
-	}
-	for _, group := range within(k.groups[p.uid], born, "") {
-		for _, tenant := range within(k.tenants, born, "") {
-			c := combination{k, born, since, group, tenant, dst}
+// objects do not count: its node asks others whether they have followed what it has read.
+func (k *skew) explains(since, promise time.Time, p *pod, src, dst netip.Addr) bool {
+	own, since, promise := isOf(p.on, src), later(since, p.caughtUp), later(promise, p.caughtUp)
+	for _, group := range within(k.groups[p.uid], since, "") {
+		for _, tenant := range within(k.tenants, since, "") {
+			c := combination{k, since, group, tenant, dst}
 			if own && c.isUnclaimed() || c.given(src) || c.byService(promise, src) {
 				return true
 			}
@@ -119,7 +107,7 @@ func later(a, b time.Time) time.Time {
 // and the versions of all else that count since a time.
 type combination struct {
 	*skew
-	since, ended  time.Time // since when versions count; of an object that did not exist by then
+	since         time.Time // since when versions count
 	group, tenant string
 	dst           netip.Addr
 }
@@ -128,7 +116,7 @@ type combination struct {
 // address until another one is assigned.
 func (c combination) given(src netip.Addr) bool {
 	for name, all := range c.egressIPs {
-		versions := counting(c, all)
+		versions := within(all, c.since, nil)
 		has := func(e *world.EgressIP) bool {
 			return e != nil && (slices.Contains(e.IPs, src) || e.Assignee(src) != "")
 		}
@@ -148,7 +136,7 @@ func (c combination) mayServe(e *world.EgressIP) bool {
 		return true
 	}
 	for _, all := range c.traffics {
-		if slices.ContainsFunc(counting(c, all), func(t *world.Traffic) bool { return serves(e, t, c.dst) }) {
+		if slices.ContainsFunc(within(all, c.since, nil), func(t *world.Traffic) bool { return serves(e, t, c.dst) }) {
 			return true
 		}
 	}
@@ -160,7 +148,7 @@ func (c combination) mayOmit(e *world.EgressIP) bool {
 		return false
 	}
 	for _, all := range c.traffics {
-		if always(counting(c, all), func(t *world.Traffic) bool { return serves(e, t, c.dst) }) {
+		if always(within(all, c.since, nil), func(t *world.Traffic) bool { return serves(e, t, c.dst) }) {
 			return false
 		}
 	}
@@ -177,7 +165,7 @@ func serves(e *world.EgressIP, t *world.Traffic, dst netip.Addr) bool {
 func (c combination) byService(promise time.Time, src netip.Addr) bool {
 	has := func(s *world.Service) bool { return s != nil && slices.Contains(s.LoadBalancerIPs, src) }
 	for name, all := range c.services {
-		versions, late := counting(c, all), within(all, promise, nil)
+		versions, late := within(all, c.since, nil), within(all, promise, nil)
 		first := slices.IndexFunc(versions, has)
 		if c.mayExist(name) && !c.isForbidden() && !c.comesAfterServices(name) &&
 			(first >= 0 && slices.ContainsFunc(versions[first:], c.isBehind) ||
@@ -190,7 +178,7 @@ func (c combination) byService(promise time.Time, src netip.Addr) bool {
 
 // mayExist reports whether a version of an EgressService counts.
 func (c combination) mayExist(name string) bool {
-	return slices.ContainsFunc(counting(c, c.served[name]),
+	return slices.ContainsFunc(within(c.served[name], c.since, nil),
 		func(s *world.EgressService) bool { return s != nil })
 }
 

@@ -171,7 +171,7 @@ func (v *verdict) judge(p *pod, end trace.End, dst netip.Addr) {
 		v.judgeNode(p, end)
 		return
 	}
-	if v.skew.explains(v.followedAt(p.on.name, end.Node), v.s.now.Add(-oracle.Promise), p, end.Node, end.Src, dst) {
+	if v.skew.explains(v.followedAt(p.on.name, end.Node), v.s.now.Add(-oracle.Promise), p, end.Src, dst) {
 		return
 	}
 	if v.lenient.Judge(packet) == "" && v.cannotFollow(p.on.name) && v.cannotFollow(end.Node) {
@@ -202,7 +202,7 @@ func (v *verdict) cameAndWent(p *pod, end trace.End, dst netip.Addr, right strin
 	return v.cannotFollow(end.Node) && slices.ContainsFunc(v.disturbed, func(d disturbance) bool {
 		before := oracle.Packet{At: d.from, Pod: p.key, Dst: dst} // without a source: Judge says what was right
 		return d.node == p.on.name && v.oracle.Judge(before) == right &&
-			v.skew.explains(d.from, v.s.now.Add(-oracle.Promise), p, end.Node, end.Src, dst)
+			v.skew.explains(d.from, v.s.now.Add(-oracle.Promise), p, end.Src, dst)
 	})
 }
 
