@@ -46,6 +46,8 @@ type table struct {
 	gone    map[string]tombstone
 	listed  bool
 	forked  bool // the API server has not reached what was seen of it: its next list is the truth
+	// pastFirst: newest is newer than first. A loop that is behind holds mu, and reads it.
+	pastFirst atomic.Bool
 	// signs counts what the watch has brought, bookmarks included. A loop that is behind holds mu, and reads signs.
 	signs  atomic.Uint64
 	stream stream
@@ -245,9 +247,10 @@ func (t *table) Replace(list []any, version string) error {
 	gone := t.removeAllBut(there, func(old string) bool {
 		return !back && version != "" && isNewer(old, version) // an object that we wrote after the list was made exists
 	})
-	if len(gone) > 0 {
+	if len(gone) > 0 || t.unnamedEnd() != "" {
 		t.lacks = version
 	}
+	t.notePastFirst()
 	changes = append(changes, gone...)
 	if back {
 		changes = append(changes, t.tellBack(t.latest, version))

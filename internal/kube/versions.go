@@ -52,13 +52,11 @@ func (s *Source) versionsBy(of func(*table) string) Versions {
 }
 
 // SeenPods says whether Seen names a version of pods that is newer than the first list of them, and so than the end of
-// each pod that this program has never seen.
-func (s *Source) SeenPods() bool {
-	t := s.tableFor("pods", "")
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return Older(t.first, t.newest)
-}
+// each pod that this program has never seen. The loop that takes changes asks: it waits for no table, for a table may
+// wait for room among the changes.
+func (s *Source) SeenPods() bool { return s.tableFor("pods", "").pastFirst.Load() }
+
+func (t *table) notePastFirst() { t.pastFirst.Store(Older(t.first, t.newest)) }
 
 // Reached returns when this program's watches have brought everything up to the versions, and the world has it.
 func (s *Source) Reached(ctx context.Context, v Versions) error {
@@ -131,6 +129,7 @@ func (t *table) seenVersion() string {
 func (t *table) noteSeenVersion(version string) {
 	if isNewer(version, t.newest) {
 		t.newest = version
+		t.notePastFirst()
 	}
 }
 
