@@ -14,6 +14,8 @@ const (
 	NewsWait     = newsWait
 	RivalsKept   = rivalsKept
 	UnsteeredFor = unsteeredFor
+	UnsureFor    = unsureFor
+	SentALook    = sentALook
 )
 
 var NodeAt = nodeAt

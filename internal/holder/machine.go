@@ -21,8 +21,8 @@ const (
 	stoodStill = 3 * renewEvery
 )
 
-// Facts are what the machine is told. Holds, APISilent and Alone are so now; Claims and Answers are news since the
-// last step.
+// Facts are what the machine is told. Holds, APISilent and Alone are so now; Back, Claims and Answers are news since
+// the last step.
 type Facts struct {
 	View  *world.View
 	Holds *Holds // another pointer where it has changed
@@ -31,7 +31,9 @@ type Facts struct {
 	// APISilent: the API server has been silent for so long that it counts as out of reach.
 	APISilent bool
 	// Alone: no other node answers.
-	Alone   bool
+	Alone bool
+	// Back: a node that was down answers again.
+	Back    bool
 	Claims  []Claim
 	Answers []Answer
 	// NotSteered says why this node's own pods are not steered to an address that it is assigned; "" if they are.
@@ -166,6 +168,9 @@ func (m *Machine) checkTime() {
 	}
 	if m.isUnsure() {
 		m.probeHeld()
+	}
+	if !m.wasAlone() {
+		m.announceHeld()
 	}
 }
 

@@ -62,7 +62,7 @@ func (x *node) step() {
 	for again := true; again; {
 		x.carryOut()
 		r := x.Step(x.facts, x.now)
-		x.facts.Claims, x.facts.Answers = nil, nil
+		x.facts.Claims, x.facts.Answers, x.facts.Back = nil, nil, false
 		for c, y := range r.Yields {
 			x.world.SetYielded(c, y)
 		}
@@ -543,6 +543,60 @@ func TestWasCutOff(t *testing.T) {
 	x.after(5 * time.Second)
 	if x.yields() != nil || x.announces() {
 		t.Errorf("after the API server has told: still yields %v, announces %t", x.yields(), x.announces())
+	}
+}
+
+// TestAnnouncesWhatOthersMissed: a node that was down hears again what is held, once in a while however often it comes
+// and goes, and not before this one is sure of it.
+func TestAnnouncesWhatOthersMissed(t *testing.T) {
+	x := newNode(t, heldIP)
+	back := func() {
+		x.facts.Back = true
+		x.step()
+	}
+	if x.after(time.Minute); len(x.announced) > 0 {
+		t.Fatalf("announced %d times though all is well", len(x.announced))
+	}
+	back()
+	if x.after(holder.LookEvery); len(x.announced) != 1 {
+		t.Fatalf("announced %d times to a node that is back, want once", len(x.announced))
+	}
+	for range 5 {
+		back()
+		x.after(holder.LookEvery)
+	}
+	if len(x.announced) != 1 {
+		t.Errorf("announced %d times while a tunnel comes and goes", len(x.announced))
+	}
+	if x.after(holder.DefendEvery); len(x.announced) != 2 {
+		t.Errorf("announced %d times after a tunnel came and went, want twice", len(x.announced))
+	}
+	x.after(time.Minute)
+	x.alone(true)
+	x.alone(false)
+	back()
+	if x.after(holder.UnsureFor - holder.LookEvery); len(x.announced) != 2 {
+		t.Error("announced though others may have been given what it holds")
+	}
+	if x.after(2 * holder.LookEvery); len(x.announced) != 3 {
+		t.Errorf("announced %d times once it is sure, want 3", len(x.announced))
+	}
+}
+
+// TestAnnouncesSomeAtOnce: many addresses are announced some at a time, each once.
+func TestAnnouncesSomeAtOnce(t *testing.T) {
+	x := newNode(t, heldIP)
+	x.early = true // no plan changes what it holds
+	many := &holder.Holds{Addresses: map[netip.Addr]holder.Held{}}
+	for i := range 2*holder.SentALook + 50 {
+		ip := netip.AddrFrom4([4]byte{172, 18, byte(1 + i>>8), byte(i)})
+		many.Addresses[ip] = holder.Held{EgressIP: "e0", Announcement: plan.Announcement{IP: ip}}
+	}
+	x.facts.Holds, x.facts.Back = many, true
+	for look, want := range []int{100, 200, 250, 250} {
+		if x.after(holder.LookEvery); len(x.announced) != want {
+			t.Errorf("after look %d %d are announced, want %d", look, len(x.announced), want)
+		}
 	}
 }
 

@@ -74,7 +74,7 @@ func (h *holding) stepMachine(w *world.World, now time.Time) (again time.Time) {
 	h.facts.View, h.facts.APISilent = &w.View, h.silence() >= kube.Silent
 	h.facts.NotSteered = func(c world.EgressAddress) string { return egressip.NotSteered(w, c.Object, c.IP) }
 	r := h.machine.Step(h.facts, now)
-	h.facts.Claims, h.facts.Answers = nil, nil
+	h.facts.Claims, h.facts.Answers, h.facts.Back = nil, nil, false
 	for c, y := range r.Yields {
 		w.SetYielded(c, y)
 	}

@@ -59,6 +59,9 @@ func (a *Agent) tunnelsChange(ctx context.Context, r tunnel.Result, wasAlone boo
 	_ = a.loop.Offer(ctx, func(w *world.World) {
 		for _, c := range r.Changes {
 			w.SetTunnel(c.Node, c.Is)
+			if c.Was == world.TunnelDown && c.Is == world.TunnelUp {
+				a.holding.facts.Back = true
+			}
 		}
 		a.holding.takeAlone(r.Alone)
 	})
