@@ -16,6 +16,22 @@ const LabelEgressAssignable = Prefix + "egress-assignable"
 // that node.
 const LabelEgressService = "egress-service.k8s.ovn.org/"
 
+// LabelPrimaryNetwork on a Namespace, with any value, says that its pods have a user-defined network as their primary
+// one. It can be set when the namespace is made, and at no other time: pods that run would be in the wrong network.
+const LabelPrimaryNetwork = Prefix + "primary-user-defined-network"
+
+// Of a NetworkAttachmentDefinition that is a network which Egret serves, written by egret-controller alone.
+const (
+	// AnnotationNetworkName is the name in its configuration that its number was given for.
+	AnnotationNetworkName = Prefix + "network-name"
+	// AnnotationNetworkID is that number, from 1 to 4095. Those of one name have the same.
+	AnnotationNetworkID = Prefix + "network-id"
+	// LabelUserDefinedNetwork is on those that were made for a UserDefinedNetwork or a ClusterUserDefinedNetwork.
+	LabelUserDefinedNetwork = Prefix + "user-defined-network"
+	// FinalizerNetwork keeps these, and the objects that they were made for, while pods use the network.
+	FinalizerNetwork = Prefix + "user-defined-network-protection"
+)
+
 // Annotations of a Node that egret-controller writes; the node agent may not.
 const (
 	// AnnotationNodeSubnets is a JSON object, network to list of CIDRs:

@@ -206,3 +206,26 @@ const (
 	// ReasonServed is its reason.
 	ReasonServed = "AddressServed"
 )
+
+// ConditionNetworkCreated of a UserDefinedNetwork or a ClusterUserDefinedNetwork is True when each of its namespaces
+// has a NetworkAttachmentDefinition with the network's number. The message names the namespaces, or says what is wrong.
+const ConditionNetworkCreated = "NetworkCreated"
+
+// Reasons of condition NetworkCreated.
+const (
+	// ReasonDefinitionCreated: all is there (NetworkCreated True).
+	ReasonDefinitionCreated = "NetworkAttachmentDefinitionCreated"
+
+	// ReasonSyncError: a UserDefinedNetwork cannot become its namespace's network, as the message says.
+	ReasonSyncError = "SyncError"
+
+	// ReasonDefinitionSyncError: a ClusterUserDefinedNetwork cannot become the network of some namespaces, as the
+	// message says. It is that of the others.
+	ReasonDefinitionSyncError = "NetworkAttachmentDefinitionSyncError"
+
+	// ReasonDefinitionDeleted: a NetworkAttachmentDefinition is being deleted, after the last pod of its namespace.
+	ReasonDefinitionDeleted = "NetworkAttachmentDefinitionDeleted"
+
+	// ReasonNetworkUnsupported: Egret does not serve such networks; the message says what of it.
+	ReasonNetworkUnsupported = "NetworkNotSupported"
+)

@@ -2,8 +2,7 @@
 // that go with them: annotations, the egress label, condition types, reasons and Event reasons.
 //
 // In: manifests and objects of the API server. Out: typed objects. It holds no behaviour; the rules an object must
-// obey are CEL rules of its CRD, generated from the markers here into deploy/crd-egressips.yaml,
-// deploy/crd-egressiptraffics.yaml and deploy/crd-egressservices.yaml.
+// obey are CEL rules of its CRD, generated from the markers here into deploy.
 //
 // +kubebuilder:object:generate=true
 // +groupName=k8s.ovn.org
@@ -14,3 +13,5 @@ package v1
 //go:generate mv ../../deploy/k8s.ovn.org_egressips.yaml ../../deploy/crd-egressips.yaml
 //go:generate mv ../../deploy/k8s.ovn.org_egressiptraffics.yaml ../../deploy/crd-egressiptraffics.yaml
 //go:generate mv ../../deploy/k8s.ovn.org_egressservices.yaml ../../deploy/crd-egressservices.yaml
+//go:generate mv ../../deploy/k8s.ovn.org_userdefinednetworks.yaml ../../deploy/crd-userdefinednetworks.yaml
+//go:generate mv ../../deploy/k8s.ovn.org_clusteruserdefinednetworks.yaml ../../deploy/crd-clusteruserdefinednetworks.yaml

@@ -17,7 +17,8 @@ var AddToScheme = SchemeBuilder.AddToScheme
 
 func addKnownTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion, &EgressIP{}, &EgressIPList{}, &EgressIPTraffic{}, &EgressIPTrafficList{},
-		&EgressService{}, &EgressServiceList{})
+		&EgressService{}, &EgressServiceList{}, &UserDefinedNetwork{}, &UserDefinedNetworkList{},
+		&ClusterUserDefinedNetwork{}, &ClusterUserDefinedNetworkList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
 }

@@ -62,13 +62,23 @@ func Load(t *testing.T, manifest []byte) *CRD {
 
 // Refusals are the messages with which the API server refuses to create the object, in order; none means accepted.
 func (c *CRD) Refusals(object map[string]any) []string {
-	errs := validation.ValidateCustomResource(nil, object, c.schema)
-	// As the API server does: rules are judged only where the shape is right.
+	return c.judgeRules(object, nil, validation.ValidateCustomResource(nil, object, c.schema))
+}
+
+// RefusedChanges are the messages with which it refuses to make another object of one.
+func (c *CRD) RefusedChanges(old, object map[string]any) []string {
+	return c.judgeRules(object, old, validation.ValidateCustomResourceUpdate(nil, object, old, c.schema))
+}
+
+// judgeRules returns the messages about an object, given what is wrong with its shape. As the API server does: rules
+// are judged only where the shape is right, and rules about changes only where there is an old object.
+func (c *CRD) judgeRules(object, old map[string]any, errs field.ErrorList) []string {
 	if len(errs) == 0 {
-		var ruleErrs field.ErrorList
-		ruleErrs, _ = c.rules.Validate(context.Background(), nil, c.structure, object, nil,
-			celconfig.RuntimeCELCostBudget)
-		errs = append(errs, ruleErrs...)
+		var was any // not a nil map: that would be an old object
+		if old != nil {
+			was = old
+		}
+		errs, _ = c.rules.Validate(context.Background(), nil, c.structure, object, was, celconfig.RuntimeCELCostBudget)
 	}
 	messages := make([]string, 0, len(errs))
 	for _, err := range errs {
