@@ -15,6 +15,8 @@ import (
 // Namespace is a namespace as the world has it.
 func Namespace(o *corev1.Namespace) *world.Namespace {
 	n := &world.Namespace{Name: o.Name, Labels: o.Labels}
+	n.Terminating = o.DeletionTimestamp != nil
+	_, n.OwnNetwork = o.Labels[v1.LabelPrimaryNetwork]
 	if list, limited := o.Annotations[v1.AnnotationEgressServiceNetworks]; limited {
 		n.LimitsNetworks = true
 		for entry := range strings.SplitSeq(list, ",") {

@@ -17,6 +17,7 @@ const (
 	KindSubnets // the pod subnets of one node
 	KindNetworks
 	KindNetwork
+	KindNetworksOf // the networks that have one namespace
 	KindNamespace
 	KindPods
 	KindPod // one pod, and which EgressIPs select it, in which order
@@ -66,4 +67,10 @@ const (
 	// the EgressServices of a namespace that have an endpoint at one address, "namespace/address"
 	KindEgressServicesAt
 	KindEgressServiceActive // whether an EgressService decides about its pods' packets
+	KindUserNetworks        // the UserDefinedNetworks
+	KindUserNetwork
+	KindClusterNetworks // the ClusterUserDefinedNetworks
+	KindClusterNetwork
+	KindDefinitions // the NetworkAttachmentDefinitions
+	KindDefinition
 )

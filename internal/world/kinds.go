@@ -17,7 +17,8 @@ type tables struct {
 	assetsOf       map[asset][]string      // the nodes that claim it, in the order in which they did
 	placed         map[netip.Addr][]string // EgressIPs whose statuses give an address to a node
 	networks       map[string]*Network
-	numbered       map[int][]string // the networks that ask for a number, in the order in which they did
+	networkNames   map[string][]string // of those that have a namespace, by namespace
+	numbered       map[int][]string    // the networks that ask for a number, in the order in which they did
 	namespaces     map[string]*Namespace
 	pods           map[string]*Pod
 	podsIn         map[string]*podGroup    // by namespace
@@ -83,6 +84,7 @@ func newTables() *tables {
 		nodes:        map[string]*Node{},
 		assetsOf:     map[asset][]string{},
 		placed:       map[netip.Addr][]string{},
+		networkNames: map[string][]string{},
 		numbered:     map[int][]string{},
 		podsIn:       map[string]*podGroup{},
 		podsAt:       map[podAddress]*Pod{},

@@ -5,8 +5,6 @@ import (
 	"net/netip"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/labels"
-
 	"github.com/egret-net/egret/internal/ref"
 )
 
@@ -20,9 +18,11 @@ type Network struct {
 	Subnets []ClusterSubnet
 	// Join and Transit are the subnets of those switches, one a family.
 	Join, Transit []netip.Prefix
-	// Namespaces are those whose pods have it as their primary network; nil: none. The default network is that of all
-	// that no other selects.
-	Namespaces labels.Selector
+	// MTU of pods' interfaces, in octets; 0: that of the default network.
+	MTU int
+	// Namespaces are those whose pods have it as their primary network, sorted. The default network names none: it is
+	// that of all that do not ask for one of their own.
+	Namespaces []string
 }
 
 // MaxNetworkID is the highest number of a network: OVN leaves so many keys free for transit switches (plan.TransitKey).
@@ -62,7 +62,7 @@ func (n *Network) Key() string { return n.Name }
 
 func (n *Network) sameNetwork(o *Network) bool {
 	return n.ID == o.ID && slices.Equal(n.Subnets, o.Subnets) && slices.Equal(n.Join, o.Join) &&
-		slices.Equal(n.Transit, o.Transit) && sameSelector(n.Namespaces, o.Namespaces)
+		slices.Equal(n.Transit, o.Transit) && n.MTU == o.MTU && slices.Equal(n.Namespaces, o.Namespaces)
 }
 
 // DefaultNetwork is the network that flags describe.
@@ -155,31 +155,64 @@ func (w *World) DelNetwork(name string) {
 	Del[Network](w, KindNetwork, name)
 }
 
-// PrimaryNetwork is the one by which pods of a namespace talk to the outside, and which EgressIPs are about; of several
-// that select the namespace the one with the lowest number. A pod may have interfaces into others beside it.
+// PrimaryNetwork is the one by which pods of a namespace talk to the outside, and which EgressIPs are about. It is ""
+// of a namespace that asks for one of its own and has none yet: the default one in its place would take its pods among
+// those that they are to be kept from. Of several that have the namespace it is the one with the lowest number. A pod
+// may have interfaces into others beside it.
 func (w *View) PrimaryNetwork(namespace string) string { return w.primary.valueOf(w, namespace) }
 
 // derivesPrimary is by namespace.
 func derivesPrimary() Derived[string, string] {
 	return Derived[string, string]{
 		of: func(v *View, namespace string) string {
-			best := v.Network(ref.DefaultNetwork)
-			ns := v.Namespace(namespace)
-			for _, name := range v.Networks() {
-				n := v.Network(name)
-				if ns != nil && n != nil && n.Namespaces != nil && n.Namespaces.Matches(labels.Set(ns.Labels)) &&
-					(best.ID == 0 || n.ID < best.ID) {
-					best = n
+			if ns := v.Namespace(namespace); ns == nil || !ns.OwnNetwork {
+				return ref.DefaultNetwork
+			}
+			first := &Network{}
+			for _, name := range v.networksOf(namespace) {
+				if n := v.Network(name); n != nil && (first.Name == "" || n.ID < first.ID) {
+					first = n
 				}
 			}
-			return best.Name
+			return first.Name
 		},
 		exists: func(w *View, namespace string) bool { return w.namespaces[namespace] != nil },
 	}
 }
 
+// networksOf are the networks that have a namespace, in no order.
+func (w *View) networksOf(namespace string) []string {
+	w.noteRead(KindNetworksOf, namespace)
+	return w.networkNames[namespace]
+}
+
+// noteNamespaces follows which namespaces a network has.
+func (w *World) noteNamespaces(old, now *Network) {
+	if old != nil && now != nil && slices.Equal(old.Namespaces, now.Namespaces) {
+		return
+	}
+	change := func(n *Network, with bool) {
+		if n == nil {
+			return
+		}
+		for _, ns := range n.Namespaces {
+			list := withoutString(w.networkNames[ns], n.Name)
+			if with {
+				list = append(slices.Clip(list), n.Name)
+			}
+			if w.networkNames[ns] = list; len(list) == 0 {
+				delete(w.networkNames, ns)
+			}
+			w.noteChanged(KindNetworksOf, ns)
+		}
+	}
+	change(old, false)
+	change(now, true)
+}
+
 // networkChanged follows whose each number is, and with that what nodes are believed of their parts.
 func (w *World) networkChanged(old, now *Network) {
+	w.noteNamespaces(old, now)
 	if old != nil && (now == nil || now.ID != old.ID) {
 		w.numbered[old.ID] = withoutString(w.numbered[old.ID], old.Name)
 		w.noteNumbered(old.ID)

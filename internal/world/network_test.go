@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/labels"
-
 	"github.com/egret-net/egret/internal/compile/compiletest"
 	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
@@ -148,18 +146,29 @@ func TestMasquerade(t *testing.T) {
 	}
 }
 
-// TestNetworkOfAllNamespaces: a network without namespaces can get all of them.
-func TestNetworkOfAllNamespaces(t *testing.T) {
+// TestPrimaryNetwork: a namespace that asks for a network of its own has none until there is one, and one that does not
+// ask has the default one, whoever names it. Of two that have it, the lower number counts.
+func TestPrimaryNetwork(t *testing.T) {
 	w := compiletest.Small("n1", world.SharedGateway)
-	w.SetNamespace(&world.Namespace{Name: "ns"})
+	check := func(when, asks, asksNot string) {
+		t.Helper()
+		for ns, want := range map[string]string{"asks": asks, "asks-not": asksNot, "unknown": ref.DefaultNetwork} {
+			if have := w.PrimaryNetwork(ns); have != want {
+				t.Errorf("%s: namespace %s has %q, want %q", when, ns, have, want)
+			}
+		}
+	}
+	w.SetNamespace(&world.Namespace{Name: "asks", OwnNetwork: true})
+	w.SetNamespace(&world.Namespace{Name: "asks-not"})
+	check("without a network", "", ref.DefaultNetwork)
+	named, second := blue(), blue()
+	named.Namespaces = []string{"asks", "asks-not"}
+	second.Name, second.ID, second.Namespaces = "azure", 2, named.Namespaces
+	w.SetNetwork(second)
+	check("with network azure", "azure", ref.DefaultNetwork)
+	w.SetNetwork(named)
+	check("with both", "blue", ref.DefaultNetwork)
 	w.SetNetwork(blue())
-	if have := w.PrimaryNetwork("ns"); have != ref.DefaultNetwork {
-		t.Errorf("primary network: %s", have)
-	}
-	all := blue()
-	all.Namespaces = labels.Everything()
-	w.SetNetwork(all)
-	if have := w.PrimaryNetwork("ns"); have != "blue" {
-		t.Errorf("primary network of all namespaces: %s", have)
-	}
+	w.DelNetwork("azure")
+	check("with neither", "", ref.DefaultNetwork)
 }

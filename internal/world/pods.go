@@ -16,6 +16,19 @@ func (w *View) Pods() []string {
 // EachPod yields all pods in no order, for readers that do not record.
 func (w *World) EachPod() iter.Seq[*Pod] { return maps.Values(w.pods) }
 
+// PodsIn lists the pods of a namespace by name. Use it seldom: its readers are told of all pods that come and go.
+func (w *View) PodsIn(namespace string) []*Pod {
+	w.noteRead(KindPods, "")
+	if w.podsIn[namespace] == nil {
+		return nil
+	}
+	var out []*Pod
+	for _, key := range slices.Sorted(maps.Keys(w.podsIn[namespace].pods)) {
+		out = append(out, w.Pod(key))
+	}
+	return out
+}
+
 // Pod is a pod, or nil.
 func (w *View) Pod(key string) *Pod {
 	w.noteRead(KindPod, key)
@@ -74,6 +87,7 @@ func (w *World) namespaceChanged(old, now *Namespace) {
 }
 
 func (n *Namespace) sameNamespace(o *Namespace) bool {
-	return maps.Equal(n.Labels, o.Labels) && n.LimitsNetworks == o.LimitsNetworks &&
+	return maps.Equal(n.Labels, o.Labels) && n.OwnNetwork == o.OwnNetwork && n.Terminating == o.Terminating &&
+		n.LimitsNetworks == o.LimitsNetworks &&
 		slices.Equal(n.Networks, o.Networks)
 }

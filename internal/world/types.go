@@ -77,6 +77,10 @@ func (n *Node) Key() string { return n.Name }
 type Namespace struct {
 	Name   string
 	Labels map[string]string
+	// Terminating: it is being deleted, and nothing can be made in it.
+	Terminating bool
+	// OwnNetwork: its pods have another primary network than the default one, or none.
+	OwnNetwork bool
 	// LimitsNetworks: its EgressServices may name the routing tables in Networks alone, as people write them
 	// (egret.k8s.ovn.org/egress-service-networks).
 	LimitsNetworks bool

@@ -3,7 +3,6 @@ package compiletest
 import (
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/labels"
 	"pgregory.net/rapid"
 
 	"github.com/egret-net/egret/internal/world"
@@ -29,15 +28,14 @@ func randomNetwork(t *rapid.T) *world.Network {
 	if rapid.IntRange(0, 3).Draw(t, "one family") == 0 {
 		n.Subnets = n.Subnets[:1]
 	}
-	env := rapid.IntRange(0, 5).Draw(t, "whose network it is")
-	n.Namespaces = labels.SelectorFromSet(labels.Set{"env": fmt.Sprint(env)})
+	n.Namespaces = []string{fmt.Sprint("ns", rapid.IntRange(0, 2).Draw(t, "whose network it is"))}
 	switch rapid.IntRange(0, 7).Draw(t, "oddity") {
 	case 0:
 		n.ID = 5000 // beyond what marks and zones have room for
 	case 1:
 		n.Namespaces = nil
 	case 2:
-		n.Namespaces = labels.Everything()
+		n.Namespaces = []string{"ns0", "ns1", "ns2"}
 	}
 	return &n
 }

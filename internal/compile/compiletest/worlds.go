@@ -190,7 +190,7 @@ func Draw(t *rapid.T, w *world.World) func(*world.World) {
 			w.DelAttachment(p.Key(), "veth"+p.Name)
 		}
 	case 5:
-		n := &world.Namespace{Name: fmt.Sprint("ns", i%3), Labels: map[string]string{"env": fmt.Sprint(i)}}
+		n := someNamespace(i)
 		return func(w *world.World) { w.SetNamespace(n) }
 	case 6:
 		return func(w *world.World) { w.DelNamespace(fmt.Sprint("ns", i%3)) }
@@ -491,4 +491,10 @@ func randomHolding(t *rapid.T, node string) *world.Holding {
 		h.SteersMore = rapid.Bool().Draw(t, "and more")
 	}
 	return h
+}
+
+// someNamespace is one of three, which may ask for a network of its own.
+func someNamespace(i int) *world.Namespace {
+	return &world.Namespace{Name: fmt.Sprint("ns", i%3), OwnNetwork: i >= 3,
+		Labels: map[string]string{"env": fmt.Sprint(i)}}
 }

@@ -23,7 +23,7 @@ var networkOf = map[string]map[string]string{"ns2": {"network": "blue"}}
 // blue has the default network's very subnets.
 func blue() *world.Network {
 	n := *compiletest.Config(world.SharedGateway).DefaultNetwork()
-	n.Name, n.ID, n.Namespaces = "blue", 1, labels.SelectorFromSet(networkOf["ns2"])
+	n.Name, n.ID, n.Namespaces = "blue", 1, []string{"ns2"}
 	return &n
 }
 
@@ -92,7 +92,7 @@ func twoNetworks(mode world.GatewayMode, all bool) map[string]*world.World {
 		w := compiletest.Small(name, mode)
 		w.SetNetwork(blue())
 		w.SetNamespace(&world.Namespace{Name: "ns0", Labels: map[string]string{"network": ""}})
-		w.SetNamespace(&world.Namespace{Name: "ns2", Labels: networkOf["ns2"]})
+		w.SetNamespace(&world.Namespace{Name: "ns2", Labels: networkOf["ns2"], OwnNetwork: true})
 		for j := 1; j <= 3; j++ {
 			w.SetNode(simulatedNode(fmt.Sprint("n", j)))
 		}

@@ -109,7 +109,8 @@ func newSimulation(t *rapid.T, selective bool) *simulation {
 		name := fmt.Sprint("n", i)
 		w := compiletest.Small(name, mode)
 		for _, ns := range []string{"ns0", "ns1", "ns2"} {
-			w.SetNamespace(&world.Namespace{Name: ns, Labels: networkOf[ns]})
+			w.SetNamespace(&world.Namespace{Name: ns, Labels: networkOf[ns],
+				OwnNetwork: networkOf[ns] != nil})
 		}
 		w.SetNetwork(blue())
 		for j := 1; j <= 3; j++ {
