@@ -19,6 +19,10 @@ const (
 	Node            = "Node"
 	Pod             = "Pod"
 	Service         = "Service"
+	// Networks that users ask for, and what they become.
+	UserDefinedNetwork          = "UserDefinedNetwork"
+	ClusterUserDefinedNetwork   = "ClusterUserDefinedNetwork"
+	NetworkAttachmentDefinition = "NetworkAttachmentDefinition"
 	// Network is no object of Kubernetes: a subnet of a node's links, by its prefix.
 	Network = "Network"
 	// LogicalNetwork is not an API kind either: a network of pods other than the cluster default network, by its name.

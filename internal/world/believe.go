@@ -44,7 +44,7 @@ func (c *Config) NodeSubnet(p netip.Prefix) bool { return c.DefaultNetwork().Nod
 // Reserved says which of the cluster's own subnets an address is in, and what for: "pod", "service", "join", "transit"
 // or "slot"; "" if it is in none.
 func (c *Config) Reserved(a netip.Addr) (subnet netip.Prefix, what string) {
-	for _, r := range c.ownSubnets() {
+	for _, r := range c.OwnSubnets() {
 		if r.CIDR.Contains(a) {
 			return r.CIDR, r.What
 		}
@@ -57,16 +57,17 @@ func (c *Config) isReserved(a netip.Addr) bool {
 	return what != ""
 }
 
-// ownSubnet is a range that the cluster gives out itself.
-type ownSubnet struct {
+// OwnSubnet is a range that the cluster gives out itself.
+type OwnSubnet struct {
 	What string
 	CIDR netip.Prefix
 }
 
-func (c *Config) ownSubnets() []ownSubnet {
-	var out []ownSubnet
+// OwnSubnets are all ranges that the cluster gives addresses of, or uses between its routers.
+func (c *Config) OwnSubnets() []OwnSubnet {
+	var out []OwnSubnet
 	for _, s := range c.ClusterSubnets {
-		out = append(out, ownSubnet{"pod", s.CIDR})
+		out = append(out, OwnSubnet{"pod", s.CIDR})
 	}
 	for _, r := range []struct {
 		what string
@@ -74,7 +75,7 @@ func (c *Config) ownSubnets() []ownSubnet {
 	}{{"service", c.ServiceSubnets}, {"join", c.JoinSubnets}, {"transit", c.TransitSubnets}, {"slot", c.SlotSubnets},
 		{"further slot", FurtherSlotSubnets()}} {
 		for _, p := range r.list {
-			out = append(out, ownSubnet{r.what, p.Masked()})
+			out = append(out, OwnSubnet{r.what, p.Masked()})
 		}
 	}
 	return out

@@ -45,13 +45,16 @@ func (l Labels) mergedOver(shown map[string]string) map[string]string {
 // Decides is how what was decided stands over objects of a kind.
 type Decides[T any] struct {
 	UID func(*T) string
+	// New returns the object that a decision without a UID makes, where none of its key exists; nil: it makes none.
+	// Without New no decision does.
+	New func(key string, d Decision) *T
 	// Over returns an object as the API shows it, with decisions instead of its own status.
 	Over func(shown *T, d Decision) *T
 	// Same says whether two objects say the same of all that is decided about the kind.
 	Same func(a, b *T) bool
 }
 
-// over is a decision, and the object as the API shows it.
+// over is a decision, and the object as the API shows it; nil: it does not exist yet.
 type over[T any] struct {
 	shown    *T
 	decision Decision
@@ -94,11 +97,12 @@ func Shown[T any](w *World, k Kind, key string) *T {
 	return t.rows[key]
 }
 
-// Undone is an object as the API shows it and as it should be, if these differ; else nil.
+// Undone is an object as the API shows it and as it should be, if these differ; else nil. An object that does not exist
+// yet is shown as nil.
 func Undone[T any](w *World, k Kind, key string) (shown, should *T) {
 	t := tableOf[T](w.tables, k)
 	o := t.decided[key]
-	if o == nil || t.Decides.Same(o.shown, t.rows[key]) {
+	if o == nil || o.shown != nil && t.Decides.Same(o.shown, t.rows[key]) {
 		return nil, nil
 	}
 	return o.shown, t.rows[key]
@@ -111,7 +115,7 @@ func (t *table[T]) withDecision(o *T) *T {
 	switch {
 	case was == nil:
 		return o
-	case was.decision.UID != t.Decides.UID(o):
+	case was.shown == nil || was.decision.UID != t.Decides.UID(o):
 		delete(t.decided, key)
 		delete(t.anew, key)
 		return o
@@ -121,11 +125,14 @@ func (t *table[T]) withDecision(o *T) *T {
 }
 
 func (t *table[T]) putDecision(key string, d Decision) {
-	row := t.rows[key]
+	row, was := t.rows[key], t.decided[key]
+	if d.UID == "" && t.Decides.New != nil && (row == nil || was != nil && was.shown == nil) {
+		t.makeRow(key, d)
+		return
+	}
 	if row == nil || t.Decides.UID(row) != d.UID {
 		return
 	}
-	was := t.decided[key]
 	if was == nil {
 		was = &over[T]{shown: row}
 		t.decided[key] = was
@@ -138,11 +145,26 @@ func (t *table[T]) putDecision(key string, d Decision) {
 	t.putRow(key, now)
 }
 
+// makeRow has an object exist by a decision alone, until the API shows one of its key.
+func (t *table[T]) makeRow(key string, d Decision) {
+	made := t.Decides.New(key, d)
+	if made == nil {
+		t.deleteRow(key)
+		return
+	}
+	t.decided[key] = &over[T]{decision: d}
+	t.putRow(key, made)
+}
+
 func (t *table[T]) dropDecisions() {
 	decided := t.decided
 	t.decided, t.anew = map[string]*over[T]{}, map[string]bool{}
 	for key, o := range decided {
-		t.putRow(key, o.shown)
+		if o.shown == nil {
+			t.deleteRow(key)
+		} else {
+			t.putRow(key, o.shown)
+		}
 	}
 }
 
@@ -167,8 +189,8 @@ func (d Decision) followedBy(later Decision) Decision {
 	return later
 }
 
-// conditionsOver returns an object's conditions with the decided ones instead of others of their type.
-func conditionsOver(shown, decided []Condition) []Condition {
+// ConditionsOver returns an object's conditions with the decided ones instead of others of their type.
+func ConditionsOver(shown, decided []Condition) []Condition {
 	is := slices.DeleteFunc(slices.Clone(decided), func(c Condition) bool { return c.Status == "" })
 	return slices.Concat(is, withoutTypes(shown, decided))
 }

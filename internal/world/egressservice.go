@@ -200,7 +200,7 @@ func hostedOver(shown *EgressService, d Decision) *EgressService {
 	if h, is := d.Status.(Hosting); is {
 		out.Host, out.Placement, out.Altered = h.Host, h.withShown(&shown.Placement), false
 	}
-	out.Conditions = conditionsOver(shown.Conditions, d.Conditions)
+	out.Conditions = ConditionsOver(shown.Conditions, d.Conditions)
 	return &out
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // flagName is the one, of agents and controllers alike, that sets a range; "" if it is fixed.
-func (s ownSubnet) flagName() string {
+func (s OwnSubnet) flagName() string {
 	v := FamilyOf(s.CIDR.Addr()).String()
 	return map[string]string{"pod": "--cluster-subnets", "service": "--service-subnets",
 		"join": "--gateway-" + v + "-join-subnet", "transit": "--cluster-manager-" + v + "-transit-subnet",
@@ -18,8 +18,8 @@ func (s ownSubnet) flagName() string {
 }
 
 // noMachines are the ranges in which no machine has an address (RFC 6890; of multicast, RFC 5771 and RFC 4291).
-func noMachines() []ownSubnet {
-	return []ownSubnet{
+func noMachines() []OwnSubnet {
+	return []OwnSubnet{
 		{"this network's", netip.MustParsePrefix("0.0.0.0/8")},
 		{"loopback", netip.MustParsePrefix("127.0.0.0/8")},
 		{"multicast", netip.MustParsePrefix("224.0.0.0/4")},
@@ -32,7 +32,7 @@ func noMachines() []ownSubnet {
 // and those whose addresses no machine can have. It names each and what to change.
 func (c *Config) CheckSubnets() error {
 	var errs []error
-	all := append(c.ownSubnets(), c.masqueradeSubnets()...)
+	all := append(c.OwnSubnets(), c.masqueradeSubnets()...)
 	for i, a := range all {
 		for _, b := range noMachines() {
 			if a.CIDR.Overlaps(b.CIDR) {
@@ -55,7 +55,7 @@ func (c *Config) CheckSubnets() error {
 func (c *Config) OverlappedBy(h *Host) []string {
 	var out []string
 	for _, n := range h.hostNetworks() {
-		for _, r := range append(c.ownSubnets(), c.masqueradeSubnets()...) {
+		for _, r := range append(c.OwnSubnets(), c.masqueradeSubnets()...) {
 			if hasHostRoom(n.CIDR) && n.CIDR.Overlaps(r.CIDR) {
 				out = append(out, fmt.Sprintf("%s and %s overlap, and who has an address in both is not reached: "+
 					"use another network there%s", n, r, orFlag(r)))
@@ -70,7 +70,7 @@ func (c *Config) OverlappedBy(h *Host) []string {
 // them. That leaves the traffic inside the cluster as it is.
 func (c *Config) Overlapped(s destinations.Set) []string {
 	var out []string
-	for _, r := range append(c.ownSubnets(), c.masqueradeSubnets()...) {
+	for _, r := range append(c.OwnSubnets(), c.masqueradeSubnets()...) {
 		if s.Overlaps(destinations.Of(r.CIDR)) {
 			out = append(out, r.String())
 		}
@@ -78,18 +78,18 @@ func (c *Config) Overlapped(s destinations.Set) []string {
 	return out
 }
 
-func (s ownSubnet) String() string { return s.What + " subnet " + s.CIDR.String() }
+func (s OwnSubnet) String() string { return s.What + " subnet " + s.CIDR.String() }
 
-func (c *Config) masqueradeSubnets() []ownSubnet {
-	var out []ownSubnet
+func (c *Config) masqueradeSubnets() []OwnSubnet {
+	var out []OwnSubnet
 	for _, p := range c.MasqueradeSubnets {
-		out = append(out, ownSubnet{"masquerade", p})
+		out = append(out, OwnSubnet{"masquerade", p})
 	}
 	return out
 }
 
 // remedyFlag names a flag that the user can change, the second's if it has one.
-func remedyFlag(a, b ownSubnet) string {
+func remedyFlag(a, b OwnSubnet) string {
 	switch first, second := a.flagName(), b.flagName(); {
 	case second != "":
 		return "give " + second + " a range outside " + a.CIDR.String()
@@ -99,7 +99,7 @@ func remedyFlag(a, b ownSubnet) string {
 	return "both are fixed"
 }
 
-func orFlag(s ownSubnet) string {
+func orFlag(s OwnSubnet) string {
 	if flag := s.flagName(); flag != "" {
 		return ", or build the cluster with another " + flag
 	}

@@ -125,7 +125,7 @@ func placedOver(shown *EgressIP, d Decision) *EgressIP {
 	if p, is := d.Status.(Placement); is {
 		out.Placement, out.Altered = p.withShown(&shown.Placement), false
 	}
-	out.Conditions = conditionsOver(shown.Conditions, d.Conditions)
+	out.Conditions = ConditionsOver(shown.Conditions, d.Conditions)
 	return &out
 }
 

@@ -162,7 +162,7 @@ func decidesService() Decides[Service] {
 		UID: func(s *Service) string { return s.UID },
 		Over: func(shown *Service, d Decision) *Service {
 			out := *shown
-			out.Conditions = conditionsOver(shown.Conditions, d.Conditions)
+			out.Conditions = ConditionsOver(shown.Conditions, d.Conditions)
 			return &out
 		},
 		Same: func(a, b *Service) bool { return SameConditions(a.Conditions, b.Conditions) },
