@@ -108,14 +108,19 @@ func TestNoUnusedRights(t *testing.T) {
 			"endpointslices": "list watch", "egressips": "get list watch",
 			"egressiptraffics": "list watch", "egressservices": "list watch",
 			"egressnodes": "create get list patch watch", "events": "create",
+			"network-attachment-definitions": "list watch",
 		},
 		"egret-controller": {
 			"nodes": "list patch watch", "pods": "list watch", "namespaces": "list watch", "services": "list watch",
 			"services/status":  "patch",
 			"egressiptraffics": "list watch", "egressips": "list watch", "egressips/status": "patch",
 			"egressservices": "list watch", "egressservices/status": "patch", "endpointslices": "list watch",
-			"egressnodes": "list watch",
-			"events":      "create",
+			"egressnodes":         "list watch",
+			"events":              "create",
+			"userdefinednetworks": "list patch watch", "userdefinednetworks/status": "patch",
+			"clusteruserdefinednetworks": "list patch watch", "clusteruserdefinednetworks/status": "patch",
+			"userdefinednetworks/finalizers": "update", "clusteruserdefinednetworks/finalizers": "update",
+			"network-attachment-definitions": "create delete list patch watch",
 		},
 	} {
 		have := map[string]string{}
@@ -370,9 +375,11 @@ func TestSecretsAreOptional(t *testing.T) {
 func TestUsersRoles(t *testing.T) {
 	const read, write = "get list watch", "create delete deletecollection patch update"
 	editor := map[string]string{"egressips": read + " " + write, "egressservices": read,
-		"egressiptraffics": read + " " + write, "egressnodes": read}
+		"egressiptraffics": read + " " + write, "egressnodes": read, "userdefinednetworks": read + " " + write,
+		"clusteruserdefinednetworks": read, "network-attachment-definitions": read}
 	want := map[string]map[string]string{
-		"view":  {"egressips": read, "egressservices": read, "egressiptraffics": read, "egressnodes": read},
+		"view": {"egressips": read, "egressservices": read, "egressiptraffics": read, "egressnodes": read,
+			"userdefinednetworks": read, "clusteruserdefinednetworks": read, "network-attachment-definitions": read},
 		"edit":  editor,
 		"admin": editor,
 	}

@@ -91,5 +91,5 @@ func readWorld(ctx context.Context, o *options) (*world.World, error) {
 		return nil, err
 	}
 	w := all.ServedKinds().NewWorld("", config)
-	return w, kube.Load(ctx, clients, w, kube.Followed(all.ServedKinds().AllResources()...)...)
+	return w, kube.Load(ctx, clients, w, kube.Explained(all.ServedKinds().AllResources()...)...)
 }

@@ -46,10 +46,11 @@ func list(resource, items string) string {
 	kinds := map[string][2]string{
 		"nodes": {"v1", "NodeList"}, "namespaces": {"v1", "NamespaceList"}, "pods": {"v1", "PodList"},
 		"services": {"v1", "ServiceList"}, "endpointslices": {"discovery.k8s.io/v1", "EndpointSliceList"},
-		"egressips":        {"k8s.ovn.org/v1", "EgressIPList"},
-		"egressiptraffics": {"k8s.ovn.org/v1", "EgressIPTrafficList"},
-		"egressservices":   {"k8s.ovn.org/v1", "EgressServiceList"},
-		"egressnodes":      {"egret.k8s.ovn.org/v1", "EgressNodeList"},
+		"egressips":                      {"k8s.ovn.org/v1", "EgressIPList"},
+		"egressiptraffics":               {"k8s.ovn.org/v1", "EgressIPTrafficList"},
+		"egressservices":                 {"k8s.ovn.org/v1", "EgressServiceList"},
+		"egressnodes":                    {"egret.k8s.ovn.org/v1", "EgressNodeList"},
+		"network-attachment-definitions": {"k8s.cni.cncf.io/v1", "NetworkAttachmentDefinitionList"},
 	}
 	return fmt.Sprintf(`{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"7"},"items":[%s]}`,
 		kinds[resource][1], kinds[resource][0], items)

@@ -13,7 +13,7 @@ var pure = []string{
 	"internal/ref", "internal/destinations", "internal/world", "internal/decide/patience",
 	"internal/decide/handover", "internal/decide",
 	"internal/plan", "internal/compile", "internal/trace", "internal/feature", "internal/egress", "internal/holder",
-	"internal/tunnel", "internal/clearance", "internal/explain",
+	"internal/tunnel", "internal/clearance", "internal/explain", "internal/networks",
 }
 
 // notPure are packages below them that are for tests, or are the one list of features.
@@ -48,7 +48,9 @@ func TestPurePackages(t *testing.T) {
 		"internal/feature": {
 			"internal/world", "internal/plan", "internal/decide", "internal/decide/handover",
 			"internal/decide/patience", "internal/ref", "internal/egress", "internal/holder", "internal/destinations",
+			"internal/networks",
 		},
+		"internal/networks":        {"internal/world", "internal/ref"},
 		"internal/egress":          {"internal/world", "internal/plan", "internal/ref", "internal/holder"},
 		"internal/holder":          {"internal/world", "internal/plan", "internal/ref"},
 		"internal/decide":          {"internal/world"},

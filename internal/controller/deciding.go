@@ -145,7 +145,7 @@ func (c *Controller) takeResult(r result) {
 	case r.err == nil:
 		c.metrics.writes.WithLabelValues(kind.Plural).Inc()
 		c.metrics.countWrite(c.world, r.target, c.postWritten(kind, r.target), c.now())
-	case apierrors.IsConflict(r.err) || apierrors.IsNotFound(r.err):
+	case apierrors.IsConflict(r.err) || apierrors.IsNotFound(r.err) || apierrors.IsAlreadyExists(r.err):
 		c.log.Debug("the object changed while it was written; trying again with what it is now", "error", r.err)
 	default:
 		c.metrics.writeErrors.WithLabelValues(kind.Plural).Inc()

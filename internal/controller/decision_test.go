@@ -13,6 +13,7 @@ import (
 	"github.com/egret-net/egret/internal/compile/compiletest"
 	"github.com/egret-net/egret/internal/feature/all"
 	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/networks"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -231,6 +232,7 @@ func newcomer(ctx context.Context, others int) (live func()) {
 	c := compiletest.NewNewcomer("", others)
 	x := &big{New(c.World.Config, all.ServedKinds(), nowhere{}, nowhere{}, NewMetrics(), slog.New(slog.DiscardHandler)),
 		time.Unix(100_000, 0)}
+	networks.KeepTables(c.World)
 	x.world = c.World
 	x.world.FollowChanges(x.noteChanged)
 	x.beginTerm(ctx)

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	cniv1 "github.com/egret-net/egret/api/cni/v1"
 	egretv1 "github.com/egret-net/egret/api/egret/v1"
 	v1 "github.com/egret-net/egret/api/v1"
 )
@@ -21,7 +22,7 @@ import (
 // Clients are REST clients of the API groups that Egret uses, one a group. They share a rate limit.
 type Clients struct {
 	Core, Discovery, Events, Coordination rest.Interface // speak protobuf
-	EgressIP, Egret                       rest.Interface // speak JSON, as custom resources do
+	EgressIP, Egret, Definitions          rest.Interface // speak JSON, as custom resources do
 }
 
 // Config reads a kubeconfig file, or, if path is empty, what a pod finds in itself. Up to qps requests a second are
@@ -49,7 +50,7 @@ func NewClients(c *rest.Config) (*Clients, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{metav1.AddMetaToScheme, corev1.AddToScheme,
 		discoveryv1.AddToScheme, eventsv1.AddToScheme, coordinationv1.AddToScheme, v1.AddToScheme,
-		egretv1.AddToScheme} {
+		egretv1.AddToScheme, cniv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("types of the API: %w", err)
 		}
@@ -73,6 +74,7 @@ func NewClients(c *rest.Config) (*Clients, error) {
 		{&out.Coordination, coordinationv1.SchemeGroupVersion, runtime.ContentTypeProtobuf},
 		{&out.EgressIP, v1.GroupVersion, runtime.ContentTypeJSON},
 		{&out.Egret, egretv1.GroupVersion, runtime.ContentTypeJSON},
+		{&out.Definitions, cniv1.GroupVersion, runtime.ContentTypeJSON},
 	} {
 		of := rest.CopyConfig(base)
 		of.GroupVersion, of.APIPath, of.ContentType = &g.version, "/apis", g.content

@@ -16,21 +16,36 @@ type Patch struct {
 	Subresource             string // "status", or ""
 	Type                    types.PatchType
 	Body                    []byte
-	Client                  func(*Clients) rest.Interface // of the kind's group
+	// Created: Body is a new object. Deleted: the object is deleted, if it is still that one.
+	Created bool
+	Deleted *metav1.Preconditions
+	Client  func(*Clients) rest.Interface // of the kind's group
 }
 
-// Patch sends a write. It returns the object's new version.
+// Patch sends a write. It returns the object's new version; "" if it was deleted.
 func (c *Clients) Patch(ctx context.Context, p Patch) (string, error) {
-	r := p.Client(c).Patch(p.Type).NamespaceIfScoped(p.Namespace, p.Namespace != "")
-	r = r.Resource(p.Plural).Name(p.Name).Body(p.Body)
-	if p.Subresource != "" {
-		r = r.SubResource(p.Subresource)
-	}
-	version, err := versionAfter(ctx, r)
+	version, err := c.sendWrite(ctx, p)
 	if err != nil {
 		return "", fmt.Errorf("%s %s: %w", p.Plural, keyOf(p.Namespace, p.Name), err)
 	}
 	return version, nil
+}
+
+func (c *Clients) sendWrite(ctx context.Context, p Patch) (version string, err error) {
+	at := func(r *rest.Request) *rest.Request {
+		return r.NamespaceIfScoped(p.Namespace, p.Namespace != "").Resource(p.Plural)
+	}
+	switch client := p.Client(c); {
+	case p.Created:
+		return versionAfter(ctx, at(client.Post()).Body(p.Body))
+	case p.Deleted != nil:
+		options := &metav1.DeleteOptions{Preconditions: p.Deleted}
+		return "", at(client.Delete()).Name(p.Name).Body(options).Do(ctx).Error()
+	case p.Subresource != "":
+		return versionAfter(ctx, at(client.Patch(p.Type)).Name(p.Name).SubResource(p.Subresource).Body(p.Body))
+	default:
+		return versionAfter(ctx, at(client.Patch(p.Type)).Name(p.Name).Body(p.Body))
+	}
 }
 
 // metadata is what a merge patch says of an object's metadata. A resourceVersion makes the API server refuse it

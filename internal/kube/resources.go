@@ -1,15 +1,20 @@
 package kube
 
 import (
+	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
+	cniv1 "github.com/egret-net/egret/api/cni/v1"
 	egretv1 "github.com/egret-net/egret/api/egret/v1"
 	v1 "github.com/egret-net/egret/api/v1"
+	"github.com/egret-net/egret/internal/networks"
+	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -19,10 +24,17 @@ import (
 // Followed returns the kinds that controllers follow: those of features, pods, and all that nodes report.
 func Followed(features ...Kind) []Kind { return append(features, Pods(), EgressNodes()) }
 
-// FollowedBy returns the kinds that a node's agent follows: those of features, pods once they have a node, and of what
-// nodes report its own words and what concerns other nodes.
+// Explained returns the kinds by which packets are explained: those of features that are not decided about alone, pods,
+// and all that nodes report.
+func Explained(features ...Kind) []Kind {
+	return append(slices.DeleteFunc(features, Kind.isDecided), Pods(), EgressNodes())
+}
+
+// FollowedBy returns the kinds that a node's agent follows: those of features without the ones that controllers decide
+// about, pods once they have a node, and of what nodes report its own words and what concerns other nodes.
 func FollowedBy(node string, features ...Kind) []Kind {
-	return append(features, boundPods(), ownEgressNode(node), othersEgressNodes(node))
+	return append(slices.DeleteFunc(features, Kind.isDecided), boundPods(), ownEgressNode(node),
+		othersEgressNodes(node))
 }
 
 func ofCore(c *Clients) rest.Interface { return c.Core }
@@ -138,3 +150,43 @@ func EndpointSlices() Kind {
 		},
 	}
 }
+
+// UserNetworks are what namespaces ask for as networks; controllers decide what becomes of them.
+func UserNetworks() Kind {
+	return networkRequests("userdefinednetworks", ref.UserDefinedNetwork, world.KindUserNetwork,
+		&v1.UserDefinedNetwork{}, UserNetwork)
+}
+
+// ClusterNetworks are the same for several namespaces.
+func ClusterNetworks() Kind {
+	return networkRequests("clusteruserdefinednetworks", ref.ClusterUserDefinedNetwork, world.KindClusterNetwork,
+		&v1.ClusterUserDefinedNetwork{}, ClusterNetwork)
+}
+
+func networkRequests[O runtime.Object](plural, object string, k world.Kind, example O,
+	convert func(O) *networks.Request) Kind {
+	return Resource[O, networks.Request]{
+		Plural: plural, Client: ofEgressIP, Example: example, Decided: true, Convert: convert,
+		Set: func(w *world.World, r *networks.Request) { world.Set(w, k, r) },
+		Del: func(w *world.World, key string) { world.Del[networks.Request](w, k, key) },
+		Written: Written{Kind: k, APIVersion: v1.GroupVersion.String(), Object: object,
+			Write: Writing(k, writeNetworkRequest)},
+	}
+}
+
+// NetworkDefinitions are followed by all: the networks of pods follow from them.
+func NetworkDefinitions() Kind {
+	const k = world.KindDefinition
+	return Resource[*cniv1.NetworkAttachmentDefinition, networks.Definition]{
+		Plural: pluralDefinitions, Client: ofDefinition, Example: &cniv1.NetworkAttachmentDefinition{},
+		Convert: NetworkDefinition,
+		Set:     func(w *world.World, d *networks.Definition) { world.Set(w, k, d) },
+		Del:     func(w *world.World, key string) { world.Del[networks.Definition](w, k, key) },
+		Written: Written{Kind: k, APIVersion: cniv1.GroupVersion.String(), Object: ref.NetworkAttachmentDefinition,
+			Write: Writing(k, writeNetworkDefinition)},
+	}
+}
+
+const pluralDefinitions = "network-attachment-definitions"
+
+func ofDefinition(c *Clients) rest.Interface { return c.Definitions }

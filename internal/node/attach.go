@@ -1,7 +1,9 @@
 package node
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -97,6 +99,12 @@ func (a *Agent) attachPod(ctx context.Context, at *world.Attachment) error {
 	group.Go(func() error { return a.reads.catchUp(both, at.Namespace) })
 	if err := group.Wait(); err != nil {
 		return err
+	}
+	refused := ""
+	if err := a.loop.Ask(ctx, func(w *world.World) {
+		refused = a.kinds.RefusePods(&w.View, at.Namespace)
+	}); err != nil || refused != "" {
+		return cmp.Or(err, errors.New(refused))
 	}
 	short, cancel := context.WithTimeout(ctx, egressWait)
 	defer cancel()

@@ -175,6 +175,16 @@ func isIn(t *testing.T, a *Agent, target *ovn.Fake, set string) (is bool) {
 	return is
 }
 
+// TestPodIsRefused: a pod that a kind refuses is not attached, and the runtime is told why.
+func TestPodIsRefused(t *testing.T) {
+	s := &lateServer{version: 5, created: true}
+	refusing := feature.Kind{Refuse: func(_ *world.View, namespace string) string { return "not in " + namespace }}
+	a, _ := startAgentOf(t, s, append(all.ServedKinds(), refusing))
+	if err := a.Attached(t.Context(), ofShop); err == nil || err.Error() != "not in shop" {
+		t.Errorf("attached: %v", err)
+	}
+}
+
 // TestPodStartsByWhatWasWrittenBefore: the watches of namespaces and of EgressIPs are late; what was written before the
 // pod decides all the same.
 func TestPodStartsByWhatWasWrittenBefore(t *testing.T) {

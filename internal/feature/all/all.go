@@ -8,6 +8,7 @@ import (
 	"github.com/egret-net/egret/internal/feature/egressservice"
 	"github.com/egret-net/egret/internal/feature/gateway"
 	"github.com/egret-net/egret/internal/feature/liveness"
+	"github.com/egret-net/egret/internal/feature/network"
 	"github.com/egret-net/egret/internal/feature/pod"
 	"github.com/egret-net/egret/internal/feature/service"
 	"github.com/egret-net/egret/internal/feature/zone"
@@ -17,6 +18,7 @@ import (
 func ServedKinds() feature.Kinds {
 	return feature.Kinds{
 		gateway.DescribeKind(), zone.DescribeKind(), liveness.DescribeKind(), pod.DescribeKind(),
+		network.DescribeKind(),
 		egressip.DescribeKind(), service.DescribeKind(), egressservice.DescribeKind(),
 	}
 }

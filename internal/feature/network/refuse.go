@@ -1,0 +1,25 @@
+package network
+
+import (
+	"github.com/egret-net/egret/internal/ref"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// LabelPrimaryNetwork of a Namespace is what api/v1 documents.
+const LabelPrimaryNetwork = "k8s.ovn.org/primary-user-defined-network"
+
+// Refuse says why pods of a namespace cannot start, and what to do; "": they can. Where a namespace asks for its own
+// network, no pod of it starts in the default one: that has the pods which the network keeps away from it.
+func Refuse(w *world.View, namespace string) string {
+	switch primary := w.PrimaryNetwork(namespace); primary {
+	case ref.DefaultNetwork:
+		return ""
+	case "":
+		return "namespace " + namespace + " has label " + LabelPrimaryNetwork + ", and no network yet: make a " +
+			ref.UserDefinedNetwork + " in it or a " + ref.ClusterUserDefinedNetwork + " that selects it, or see the " +
+			"conditions of those that are there (kubectl get udn,cudn -A)"
+	default:
+		return "network " + primary + " is the primary one of namespace " + namespace + ", and this version of Egret " +
+			"does not attach pods to such networks yet"
+	}
+}
