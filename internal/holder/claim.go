@@ -16,6 +16,9 @@ const (
 	// confirmedFor is how long an answer of the API server stands for further claims to the same address: its watch
 	// brings what changes.
 	confirmedFor = time.Second
+	// silencedIn is how long an announcement may take to silence OVN on a node with a dead agent, with the answers that
+	// are under way.
+	silencedIn = lookEvery / 2
 	// rivalsKept is how many machines are remembered that claim one address: a conflict is reported with one of them.
 	rivalsKept = 16
 )
@@ -45,6 +48,8 @@ func (m *Machine) receiveClaim(c Claim) {
 	}
 	rival, since := a.rivals[c.MAC], m.now.Sub(a.confirmed)
 	switch {
+	case m.facts.APISilent && m.isDoubtful(a, rival):
+		m.contendAddress(a, c.MAC)
 	case m.facts.APISilent:
 		m.yieldAddress(a, c.MAC, "the API server cannot be reached")
 	case !m.isAdopted() && !m.isAssignedHere(a.egressAddress()):
@@ -56,6 +61,14 @@ func (m *Machine) receiveClaim(c Claim) {
 	case len(a.waiting) < rivalsKept && !slices.Contains(a.waiting, c.MAC):
 		m.awaitAnswer(a, c)
 	}
+}
+
+// isDoubtful says whether a claim to an address of this node may be an answer of OVN on a node with a dead agent. An
+// announcement silences that once its lease has ended. A living successor claims the address again. A node that may
+// have missed a move, as one that was alone, does not announce.
+func (m *Machine) isDoubtful(a *address, r *rival) bool {
+	return !m.isAdopted() && !m.wasAlone() && m.isAssignedHere(a.egressAddress()) &&
+		(r == nil || m.now.Sub(r.first) < silencedIn)
 }
 
 // awaitAnswer keeps a claim until the API server has answered. Its watch may bring the answer first, if the other
