@@ -134,8 +134,8 @@ func (e egressIP) readyOn(nodes ...sandbox.Member) {
 	})
 }
 
-// tells waits for an Event with this reason and text in it.
-func (e egressIP) tells(reason, text string) {
+// tells waits for an Event with this reason, and one of the texts in it.
+func (e egressIP) tells(reason string, texts ...string) {
 	e.t.Helper()
 	o, err := e.get()
 	if err != nil {
@@ -143,9 +143,12 @@ func (e egressIP) tells(reason, text string) {
 	}
 	within(e.t, soon, func() error {
 		events := e.c.eventsOf(o.UID)
-		said := func(s string) bool { return strings.Contains(s, " "+reason+" ") && strings.Contains(s, text) }
+		said := func(s string) bool {
+			in := func(text string) bool { return strings.Contains(s, text) }
+			return strings.Contains(s, " "+reason+" ") && slices.ContainsFunc(texts, in)
+		}
 		if !slices.ContainsFunc(events, said) {
-			return fmt.Errorf("EgressIP %s: no Event %s with %q among %q", e.name, reason, text, events)
+			return fmt.Errorf("EgressIP %s: no Event %s with one of %q among %q", e.name, reason, texts, events)
 		}
 		return nil
 	})
