@@ -49,6 +49,8 @@ func TestNetworksAreGuarded(t *testing.T) {
 		"made with a number": {update{admin, definitions, "", nil, definitionOf(numbered)}, numbers},
 		"given a number":     {update{admin, definitions, "", definitionOf(), definitionOf(numbered)}, numbers},
 		"without its number": {update{admin, definitions, "", definitionOf(numbered), definitionOf()}, numbers},
+		"made with the controller's label": {update{admin, definitions, "", nil, definitionOf(made)},
+			"is egret-controller's"},
 		"label of the controller's added": {update{admin, definitions, "", definitionOf(), definitionOf(made)},
 			"is egret-controller's"},
 		"label of the controller's taken": {update{admin, definitions, "", definitionOf(made), definitionOf()},

@@ -2,8 +2,8 @@ package kube
 
 import (
 	"fmt"
-	"net/netip"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -64,22 +64,22 @@ func readNetworkSpec(r *networks.Request, topology v1.NetworkTopology, c *v1.Lay
 		}
 		r.Config.Subnets = append(r.Config.Subnets, subnet)
 	}
+	var join []string
 	for _, s := range c.JoinSubnets {
-		p, err := netip.ParsePrefix(string(s))
-		if err != nil {
-			r.Problem = "spec.layer3.joinSubnets: " + plainText(err.Error())
-			return
-		}
-		r.Config.Join = append(r.Config.Join, p.Masked())
+		join = append(join, string(s))
 	}
-	r.Config.Join = withoutDefaultJoin(r.Config.Join)
+	var err error
+	if r.Config.Join, err = parseJoin(strings.Join(join, ",")); err != nil {
+		r.Problem = "spec.layer3.joinSubnets: " + err.Error()
+	}
 }
 
-// isProtected says whether an object has the finalizer of networks, and othersFinalizers are those beside it.
+// isProtected says whether an object has the finalizer of networks.
 func isProtected(m metav1.Object) bool {
 	return slices.Contains(m.GetFinalizers(), v1.FinalizerNetwork)
 }
 
+// othersFinalizers returns an object's finalizers without that of networks.
 func othersFinalizers(m metav1.Object) []string {
 	return slices.DeleteFunc(slices.Clone(m.GetFinalizers()), func(f string) bool { return f == v1.FinalizerNetwork })
 }

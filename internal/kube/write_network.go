@@ -50,7 +50,8 @@ func writeNetworkDefinition(shown, should *networks.Definition) *Write {
 	return w
 }
 
-// manifestOf is the whole of a definition that is made for a request. The request owns it, and it goes with it.
+// manifestOf returns the whole of a definition that is made for a request. The request owns the definition: Kubernetes
+// deletes a definition whose owner is gone.
 func manifestOf(d *networks.Definition) *cniv1.NetworkAttachmentDefinition {
 	owned := true
 	o := &cniv1.NetworkAttachmentDefinition{}

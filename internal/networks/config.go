@@ -18,7 +18,7 @@ type Config struct {
 	MTU     int            // 0: the cluster's
 }
 
-// Equal compares two of them.
+// Equal says whether two configurations are the same.
 func (c Config) Equal(o Config) bool {
 	return c.Name == o.Name && slices.Equal(c.Subnets, o.Subnets) && slices.Equal(c.Join, o.Join) && c.MTU == o.MTU
 }

@@ -66,7 +66,7 @@ func (d *Definition) CompareAge(o *Definition) int {
 func decidesDefinition() world.Decides[Definition] {
 	return world.Decides[Definition]{
 		UID: func(d *Definition) string { return d.UID },
-		New: func(_ string, decision world.Decision) *Definition {
+		Make: func(_ string, decision world.Decision) *Definition {
 			if d := decision.Status.(*Definition); !d.Unwanted {
 				return d
 			}

@@ -27,7 +27,8 @@ func KeepTables(w *world.World) {
 		Changed: f.definitionChanged, Decides: decidesDefinition()})
 }
 
-// definitionChanged follows one definition.
+// definitionChanged follows one definition. A network that the definition keeps is computed once: its readers learn
+// only of what has changed.
 func (f follower) definitionChanged(old, now *Definition) {
 	for _, d := range []*Definition{old, now} {
 		if d == nil {
@@ -41,13 +42,15 @@ func (f follower) definitionChanged(old, now *Definition) {
 		if f.named[name] = list; len(list) == 0 {
 			delete(f.named, name)
 		}
-		f.renewNetwork(name)
+		if d == now || now == nil || now.Config.Name != name {
+			f.renewNetwork(name)
+		}
 	}
 }
 
 // renewNetwork computes the network of a name. The oldest definition describes it, and those with its number belong to
 // it: the controller has compared them. Subnets that are added come to one definition after the other, and are the
-// network's as soon as one has them. All programs come to the same, in whatever order they are told.
+// network's as soon as one has them. The order in which a program learns of definitions does not matter.
 func (f follower) renewNetwork(name string) {
 	list := f.named[name]
 	if len(list) == 0 {

@@ -21,7 +21,7 @@ type Request struct {
 	// Selector is a ClusterUserDefinedNetwork's.
 	Selector labels.Selector
 	Config   Config
-	// Unserved says what of it Egret does not serve, and Problem what is wrong with it; "": nothing.
+	// Unserved says what of the request Egret does not serve, and Problem what is wrong with it; "": nothing.
 	Unserved, Problem string
 	Conditions        []world.Condition
 }

@@ -10,7 +10,9 @@ import (
 // Decision is what a controller has decided about one object. It stands over what the API shows of the object, so that
 // no decision sees less than the one before it, however late a watch is.
 type Decision struct {
-	UID string // of the object that it is about: another one of the same name is not
+	// UID is that of the object that the decision is about: it is not about another one of the same name. "": the
+	// decision makes an object (Decides.New).
+	UID string
 	// Status is of the type that the kind has for it: Placement of an EgressIP. nil: nothing but conditions is decided.
 	Status any
 	// Labels are the desired labels of a prefix: the object must have no others of that prefix.
@@ -45,9 +47,9 @@ func (l Labels) mergedOver(shown map[string]string) map[string]string {
 // Decides is how what was decided stands over objects of a kind.
 type Decides[T any] struct {
 	UID func(*T) string
-	// New returns the object that a decision without a UID makes, where none of its key exists; nil: it makes none.
-	// Without New no decision does.
-	New func(key string, d Decision) *T
+	// Make returns the object that a decision without a UID makes, where none of its key exists; nil: it makes none.
+	// Without Make no decision does.
+	Make func(key string, d Decision) *T
 	// Over returns an object as the API shows it, with decisions instead of its own status.
 	Over func(shown *T, d Decision) *T
 	// Same says whether two objects say the same of all that is decided about the kind.
@@ -126,7 +128,7 @@ func (t *table[T]) withDecision(o *T) *T {
 
 func (t *table[T]) putDecision(key string, d Decision) {
 	row, was := t.rows[key], t.decided[key]
-	if d.UID == "" && t.Decides.New != nil && (row == nil || was != nil && was.shown == nil) {
+	if d.UID == "" && t.Decides.Make != nil && (row == nil || was != nil && was.shown == nil) {
 		t.makeRow(key, d)
 		return
 	}
@@ -147,7 +149,7 @@ func (t *table[T]) putDecision(key string, d Decision) {
 
 // makeRow has an object exist by a decision alone, until the API shows one of its key.
 func (t *table[T]) makeRow(key string, d Decision) {
-	made := t.Decides.New(key, d)
+	made := t.Decides.Make(key, d)
 	if made == nil {
 		t.deleteRow(key)
 		return

@@ -155,10 +155,10 @@ func (w *World) DelNetwork(name string) {
 	Del[Network](w, KindNetwork, name)
 }
 
-// PrimaryNetwork is the one by which pods of a namespace talk to the outside, and which EgressIPs are about. It is ""
-// of a namespace that asks for one of its own and has none yet: the default one in its place would take its pods among
-// those that they are to be kept from. Of several that have the namespace it is the one with the lowest number. A pod
-// may have interfaces into others beside it.
+// PrimaryNetwork returns the network by which pods of a namespace talk to the outside, and which EgressIPs are about.
+// A namespace that asks for its own network and has none yet has "": in the default network, pods of other namespaces
+// would reach its pods. Of several networks that have the namespace, the one with the lowest number counts. A pod may
+// have interfaces into further networks.
 func (w *View) PrimaryNetwork(namespace string) string { return w.primary.valueOf(w, namespace) }
 
 // derivesPrimary is by namespace.
@@ -169,7 +169,7 @@ func derivesPrimary() Derived[string, string] {
 				return ref.DefaultNetwork
 			}
 			first := &Network{}
-			for _, name := range v.networksOf(namespace) {
+			for _, name := range v.ownNetworks(namespace) {
 				if n := v.Network(name); n != nil && (first.Name == "" || n.ID < first.ID) {
 					first = n
 				}
@@ -180,8 +180,8 @@ func derivesPrimary() Derived[string, string] {
 	}
 }
 
-// networksOf are the networks that have a namespace, in no order.
-func (w *View) networksOf(namespace string) []string {
+// ownNetworks are the networks that have a namespace, in no order.
+func (w *View) ownNetworks(namespace string) []string {
 	w.noteRead(KindNetworksOf, namespace)
 	return w.networkNames[namespace]
 }

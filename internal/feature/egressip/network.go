@@ -1,6 +1,7 @@
 package egressip
 
 import (
+	"cmp"
 	"net/netip"
 
 	"github.com/egret-net/egret/internal/egress"
@@ -39,8 +40,9 @@ func blockUnservedNetworks(w *world.View, p *world.Pod, network string, out *pla
 	}
 	for _, f := range w.Config.Families() {
 		for _, c := range w.Claims(p, network, f) {
-			text := "pods of this node that it selects send nothing outside: their primary network is " + network +
-				", and " + c.By.Kind + "s serve the default network only"
+			text := "pods of this node that it selects send nothing outside: their primary network is " +
+				cmp.Or(network, "their namespace's own, which does not exist yet") + ", and " + c.By.Kind +
+				"s serve the default network only"
 			problem := plan.Problem{Object: c.By, Reason: world.ReasonUnserved, Message: text}
 			plan.Add(&out.Problems, problem, plan.None{})
 			for _, by := range networksOf(w, p) {

@@ -3,10 +3,8 @@ package network_test
 import (
 	"encoding/json"
 	"fmt"
-
 	"slices"
 	"strings"
-
 	"time"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
@@ -34,7 +32,6 @@ type cluster struct {
 	objects           map[world.Entry]metav1.Object
 	version           int
 	events            []string
-	writes            int
 }
 
 func newCluster() *cluster {
@@ -67,6 +64,7 @@ func (c *cluster) create(t failer, text string) {
 	must(t, yaml.UnmarshalStrict([]byte(text), o))
 	c.now = c.now.Add(time.Second)
 	o.SetCreationTimestamp(metav1.NewTime(c.now))
+	o.SetGeneration(1)
 	c.store(k, o)
 }
 
@@ -92,7 +90,6 @@ func (c *cluster) store(k world.Kind, o metav1.Object) {
 		o.SetUID(types.UID(fmt.Sprint("uid-", c.version)))
 	}
 	o.SetResourceVersion(fmt.Sprint(c.version))
-	o.SetGeneration(1)
 	key := strings.TrimPrefix(o.GetNamespace()+"/"+o.GetName(), "/")
 	entry := world.Entry{Kind: k, Key: key}
 	if o.GetDeletionTimestamp() != nil && len(o.GetFinalizers()) == 0 {
@@ -137,6 +134,7 @@ func (c *cluster) change(t failer, k world.Kind, key string, change func(metav1.
 	}
 	copied := o.(runtime.Object).DeepCopyObject().(metav1.Object)
 	change(copied)
+	copied.SetGeneration(copied.GetGeneration() + 1)
 	c.store(k, copied)
 }
 
@@ -188,16 +186,22 @@ func (c *cluster) decide() bool {
 	for _, d := range desired {
 		c.controller.Decide(d.Kind, d.Key, d.Decision)
 		for _, e := range d.Events {
-			c.events = append(c.events, d.Key+": "+e.Message)
+			if e.Happened || kindFor(d.Kind).Writing().Write(c.controller, d.Key) != nil { // else it is never posted
+				c.events = append(c.events, d.Key+": "+e.Message)
+			}
 		}
 	}
 	return len(desired) > 0
 }
 
+func kindFor(k world.Kind) kube.Kind {
+	return map[world.Kind]kube.Kind{world.KindUserNetwork: kube.UserNetworks(),
+		world.KindClusterNetwork: kube.ClusterNetworks(), world.KindDefinition: kube.NetworkDefinitions()}[k]
+}
+
 // write is what an API server does with a write of the controller.
 func (c *cluster) write(t failer, k world.Kind, p kube.Patch) {
 	t.Helper()
-	c.writes++
 	key := strings.TrimPrefix(p.Namespace+"/"+p.Name, "/")
 	have := c.objects[world.Entry{Kind: k, Key: key}]
 	switch {

@@ -14,6 +14,9 @@ func checkConfig(c *world.Config, n networks.Config) string {
 	taken := slices.Concat(c.OwnSubnets(), []world.OwnSubnet{
 		{What: "masquerade", CIDR: netip.MustParsePrefix("169.254.0.0/17")},
 		{What: "masquerade", CIDR: netip.MustParsePrefix("fd69::/112")}})
+	for _, p := range c.MasqueradeSubnets {
+		taken = append(taken, world.OwnSubnet{What: "masquerade", CIDR: p})
+	}
 	for f := range world.Family(2) {
 		join := n.JoinOf(f)
 		for _, t := range taken {

@@ -14,8 +14,8 @@ import (
 // Decider decides about requests and definitions. All of them are one decision: which of two has a name, a number or a
 // namespace follows from both, and there are few.
 type Decider struct {
-	// reader tells of what the last decision read. Most changes in a cluster are of pods, and a decision reads those of
-	// namespaces alone that are to lose their network.
+	// reader tells of what the last decision read. Most changes in a cluster are of pods: a decision reads pods only of
+	// namespaces that are to lose their network.
 	reader *world.Reader
 	stale  bool
 	told   decide.Told
@@ -29,7 +29,7 @@ func NewDecider() *Decider {
 	return d
 }
 
-// NoteChanged takes in what the reader does not tell of: labels of namespaces.
+// NoteChanged takes in what the reader does not tell of: namespaces that come.
 func (d *Decider) NoteChanged(e world.Entry) {
 	if e.Kind == world.KindNamespace && d.some {
 		d.stale = true
@@ -48,25 +48,29 @@ func (d *Decider) Decide(v decide.View) (desired []decide.Desired, again time.Ti
 	c := newSituation(d.reader.Reading(v.World))
 	c.judgeDefinitions()
 	c.judgeRequests()
+	there := map[string]bool{}
 	for _, key := range slices.Sorted(maps.Keys(c.definitions)) {
+		there[ref.NetworkAttachmentDefinition+key] = true
 		desired = append(desired, d.desiredDefinition(c, key))
 	}
 	for _, r := range c.requests {
+		there[r.Key()] = true
 		desired = append(desired, d.desiredRequest(v, c, r))
 	}
+	maps.DeleteFunc(d.told, func(key string, _ decide.ToldOf) bool { return !there[key] })
 	d.some = len(desired) > 0
 	return desired, time.Time{}
 }
 
-// desiredDefinition is a definition as it should be. One that an administrator wrote has Events where it does not
-// count.
+// desiredDefinition returns a definition as it should be. Where an administrator's does not count, an Event says why:
+// nothing need be written of such a definition, so the Event waits for no write.
 func (d *Decider) desiredDefinition(c *situation, key string) decide.Desired {
 	o := c.definitions[key]
 	one := decide.Desired{Kind: world.KindDefinition, Key: key,
 		Decision: world.Decision{UID: o.UID, Status: o}}
 	one.Events = d.told.Tell(ref.NetworkAttachmentDefinition+key, o.UID, false, c.refused[key])
 	for i := range one.Events {
-		one.Events[i].Action = "Number"
+		one.Events[i].Action, one.Events[i].Happened = "Number", true
 	}
 	return one
 }

@@ -172,8 +172,10 @@ plain/shared: namespace plain was not made with label k8s.ovn.org/primary-user-d
 // TestRefusedNetworks: what a cluster cannot have, and what Egret does not serve, is said, and loses nothing.
 func TestRefusedNetworks(t *testing.T) {
 	for name, test := range map[string]struct{ object, want string }{
-		"the cluster's pods":  {userNetwork("n", "net", "10.244.0.0/20"), "SyncError, subnet 10.244.0.0/20 overlaps the pod subnet 10.244.0.0/16: choose another range"},
-		"the masquerade":      {userNetwork("n", "net", "169.254.0.0/20"), "SyncError, subnet 169.254.0.0/20 overlaps the masquerade subnet"},
+		"the cluster's pods": {userNetwork("n", "net", "10.244.0.0/20"), "SyncError, subnet 10.244.0.0/20 overlaps the pod subnet 10.244.0.0/16: choose another range"},
+		"the masquerade":     {userNetwork("n", "net", "169.254.0.0/20"), "SyncError, subnet 169.254.0.0/20 overlaps the masquerade subnet"},
+		"the hosts' masquerade": {userNetwork("n", "net", "169.254.168.0/22"),
+			"SyncError, subnet 169.254.168.0/22 overlaps the masquerade subnet 169.254.169.0/29"},
 		"its own join subnet": {userNetwork("n", "net", "100.65.0.0/16"), "SyncError, subnet 100.65.0.0/16 overlaps the own join subnet"},
 		"layer 2": {"{apiVersion: k8s.ovn.org/v1, kind: UserDefinedNetwork, metadata: {name: net, namespace: \"n\"}, spec: " +
 			"{topology: Layer2, layer2: {role: Primary}}}", "NetworkNotSupported, topology Layer2 is not served: only Layer3 is"},
@@ -190,9 +192,8 @@ func TestRefusedNetworks(t *testing.T) {
 			if have := c.text(); !strings.Contains(have, test.want) || strings.Contains(have, "definition") {
 				t.Errorf("have %s, want %s", have, test.want)
 			}
-			if c.remove(t, world.KindUserNetwork, "n/net"); true {
-				c.settle(t)
-			}
+			c.remove(t, world.KindUserNetwork, "n/net")
+			c.settle(t)
 			if have := c.text(); have != "\n" {
 				t.Errorf("it is deleted, and there is still %s", have)
 			}
@@ -355,5 +356,29 @@ func TestAdministratorsNetworkOutlivesItsDefinition(t *testing.T) {
 	c.settle(t)
 	if have := c.text(); have != "\n" {
 		t.Errorf("without a pod:\n%s", have)
+	}
+}
+
+// TestPodsConcernNoNetwork: while no network is to go, pods that come and go have nothing decided again.
+func TestPodsConcernNoNetwork(t *testing.T) {
+	c := newCluster()
+	c.namespace("a", true, nil)
+	c.create(t, definition("a", "nad", "shared", "10.128.0.0/16/24"))
+	c.settle(t)
+	if c.pod("a", "p"); c.decide() {
+		t.Error("a pod has all networks decided about again")
+	}
+}
+
+// TestSameDefinitionChangesNothing: a definition that says the same as before invalidates no reader of its network.
+func TestSameDefinitionChangesNothing(t *testing.T) {
+	c := newCluster()
+	c.namespace("a", true, nil)
+	c.create(t, definition("a", "nad", "shared", "10.128.0.0/16/24"))
+	c.settle(t)
+	var changed []world.Entry
+	c.agent.FollowChanges(func(e world.Entry) { changed = append(changed, e) })
+	if set(c.agent, c.objects[world.Entry{Kind: world.KindDefinition, Key: "a/nad"}]); len(changed) > 0 {
+		t.Errorf("changes %v", changed)
 	}
 }

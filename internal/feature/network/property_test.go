@@ -82,9 +82,8 @@ func (c *cluster) step(t *rapid.T, used map[string]string) {
 			}
 		}
 	case 5:
-		if delete(used, ns); true {
-			c.show(func(w *world.World) { w.DelPod(ns + "/p") })
-		}
+		delete(used, ns)
+		c.show(func(w *world.World) { w.DelPod(ns + "/p") })
 	case 6, 7:
 		if !lacks(deleted, key) {
 			c.remove(t, deleted, key)

@@ -8,8 +8,8 @@ import (
 // LabelPrimaryNetwork of a Namespace is what api/v1 documents.
 const LabelPrimaryNetwork = "k8s.ovn.org/primary-user-defined-network"
 
-// Refuse says why pods of a namespace cannot start, and what to do; "": they can. Where a namespace asks for its own
-// network, no pod of it starts in the default one: that has the pods which the network keeps away from it.
+// Refuse returns why pods of a namespace cannot start, and what to do; "": they can. A pod of a namespace that asks for
+// its own network never starts in the default network: pods of other namespaces would reach it there.
 func Refuse(w *world.View, namespace string) string {
 	switch primary := w.PrimaryNetwork(namespace); primary {
 	case ref.DefaultNetwork:

@@ -44,31 +44,14 @@ func (c *situation) judgeRequest(r *networks.Request) {
 	}
 }
 
-// define has a request's network be that of a namespace, or says why it cannot.
+// define makes a request's network the network of a namespace, or notes why it cannot.
 func (c *situation) define(r *networks.Request, namespace string) {
-	key := namespace + "/" + r.Name
-	have := c.shown[key]
-	switch ns := c.view.Namespace(namespace); {
-	case ns == nil || have == nil && ns.Terminating:
+	have, ns := c.shown[namespace+"/"+r.Name], c.view.Namespace(namespace)
+	if ns == nil || have == nil && ns.Terminating {
 		return // it will be known, or gone
-	case have != nil && c.requestOf(have) != r && !c.isOrphan(have):
-		c.note(r, syncReason(r), fmt.Sprintf("%s %s is somebody else's: rename one of the two",
-			ref.NetworkAttachmentDefinition, key))
-		return
-	case have != nil && (have.Deleting || c.isOrphan(have) && !have.Config.Equal(r.Config)):
-		c.note(r, ReasonDefinitionDeleted, fmt.Sprintf("%s %s is of a former network of that name: it goes with the last "+
-			"pod of the namespace, and then another is made", ref.NetworkAttachmentDefinition, key))
-		return
-	case c.isOthers(namespace, key):
-		c.note(r, syncReason(r), fmt.Sprintf("primary network already exists in namespace %s: %s", namespace,
-			c.primary[namespace].Config.Name))
-		return
-	case !ns.OwnNetwork:
-		c.note(r, syncReason(r), unlabelled(namespace))
-		return
-	case c.isNamed(r):
-		c.note(r, syncReason(r), fmt.Sprintf("%s %s has the name %s already: rename one of the two",
-			ref.NetworkAttachmentDefinition, c.first[r.Config.Name].Key(), r.Config.Name))
+	}
+	if reason, text := c.whyUndefined(r, ns, have); text != "" {
+		c.note(r, reason, text)
 		return
 	}
 	d := &networks.Definition{Namespace: namespace, Name: r.Name, Served: true}
@@ -78,20 +61,49 @@ func (c *situation) define(r *networks.Request, namespace string) {
 	}
 	d.Owner, d.Labelled, d.Config = networks.Owner{Kind: objectOf(r), Name: r.Name, UID: r.UID}, true, r.Config
 	d.Protected, d.Unwanted = true, false
-	c.give(d)
-	if c.numbers[r.Config.Name] == 0 {
-		c.note(r, syncReason(r), fmt.Sprintf("no number up to %d is free: delete networks that are not used",
-			world.MaxNetworkID))
+	if c.give(d); d.Number.ID == 0 {
+		c.note(r, syncReason(r), noNumber())
 	}
 }
 
-// isNamed says whether the network of a request's name is an administrator's.
+// whyUndefined returns why a request's network cannot be the network of a namespace; "" if it can. have is the
+// definition of the request's name there, or nil.
+func (c *situation) whyUndefined(r *networks.Request, ns *world.Namespace,
+	have *networks.Definition) (reason, text string) {
+	key := ns.Name + "/" + r.Name
+	switch {
+	case have != nil && c.requestOf(have) != r && !c.isOrphan(have):
+		text = fmt.Sprintf("%s %s is somebody else's: rename one of the two", ref.NetworkAttachmentDefinition, key)
+	case have != nil && have.Deleting:
+		return ReasonDefinitionDeleted, fmt.Sprintf("%s %s is being deleted: it goes with the last pod of the "+
+			"namespace, and then another is made", ref.NetworkAttachmentDefinition, key)
+	case have != nil && c.isOrphan(have) && !have.Config.Equal(r.Config):
+		return ReasonDefinitionDeleted, fmt.Sprintf("%s %s is of a former network of that name: it goes with the last "+
+			"pod of the namespace, and then another is made", ref.NetworkAttachmentDefinition, key)
+	case c.isOthers(ns.Name, key):
+		text = fmt.Sprintf("primary network already exists in namespace %s: %s", ns.Name,
+			c.primary[ns.Name].Config.Name)
+	case !ns.OwnNetwork:
+		text = unlabelled(ns.Name)
+	case c.isNamed(r):
+		text = fmt.Sprintf("%s %s has the name %s already: rename one of the two", ref.NetworkAttachmentDefinition,
+			c.first[r.Config.Name].Key(), r.Config.Name)
+	}
+	return syncReason(r), text
+}
+
+func noNumber() string {
+	return fmt.Sprintf("no number up to %d is free: delete networks that are not used", world.MaxNetworkID)
+}
+
+// isNamed says whether an administrator's network has the name of a request's network.
 func (c *situation) isNamed(r *networks.Request) bool {
 	first := c.first[r.Config.Name]
 	return first != nil && !first.Labelled
 }
 
-// holds says whether a request must stay for a definition of its. One with a finalizer of somebody else holds nothing.
+// holds says whether a request must stay because of its definitions. A deleted definition that stays only for somebody
+// else's finalizer does not count.
 func (c *situation) holds(r *networks.Request) bool {
 	return slices.ContainsFunc(c.madeFor[r], func(d *networks.Definition) bool { return d.Protected || !d.Deleting })
 }
@@ -123,7 +135,7 @@ func (c *situation) note(r *networks.Request, reason, text string) {
 		Message: text})
 }
 
-// isMade says whether the API shows all definitions that a request needs, with their numbers.
+// isMade says whether all definitions that a request needs exist, and have their numbers by what was decided.
 func (c *situation) isMade(r *networks.Request) bool {
 	return !slices.ContainsFunc(c.selected[r], func(ns string) bool {
 		d := c.shown[ns+"/"+r.Name]
@@ -131,7 +143,7 @@ func (c *situation) isMade(r *networks.Request) bool {
 	})
 }
 
-// createdText says of a request that has its network where it has it.
+// createdText returns the message of a request whose network is made: in which namespaces it is.
 func (c *situation) createdText(r *networks.Request) string {
 	if !r.IsCluster() {
 		return "the network is that of the namespace's pods"

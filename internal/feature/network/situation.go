@@ -13,16 +13,17 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// situation is all that a decision about networks follows from, and what follows so far.
+// situation has all that a decision about networks follows from, and what was decided so far.
 type situation struct {
 	view       *world.View
 	namespaces []*world.Namespace
 	requests   []*networks.Request // the oldest first
 	// selected are the namespaces that each request is for, sorted.
 	selected map[*networks.Request][]string
-	shown    map[string]*networks.Definition
-	byAge    []*networks.Definition // shown, the oldest first
-	pending  []*networks.Definition // to be made by earlier decisions: the API may have them by now
+	// shown are the definitions that exist, by key, with what earlier decisions have changed of them.
+	shown   map[string]*networks.Definition
+	byAge   []*networks.Definition // shown, the oldest first
+	pending []*networks.Definition // to be made by earlier decisions: the API may have them by now
 	// madeFor are the definitions that were made for each request that is there.
 	madeFor map[*networks.Request][]*networks.Definition
 	owners  map[string]*networks.Request // by UID
@@ -49,7 +50,9 @@ func newSituation(v *world.View) *situation {
 		}
 	}
 	slices.SortFunc(c.requests, (*networks.Request).CompareAge)
-	c.namespaces = slices.Collect(world.Each[world.Namespace](v, world.KindNamespace))
+	if slices.ContainsFunc(c.requests, (*networks.Request).IsCluster) {
+		c.namespaces = slices.Collect(world.Each[world.Namespace](v, world.KindNamespace))
+	}
 	for _, r := range c.requests {
 		c.selected[r] = c.namespacesOf(r)
 	}
@@ -99,7 +102,7 @@ func (c *situation) judgeDefinitions() {
 
 // judgeOwn judges a definition that an administrator wrote. A namespace that is not known yet will be.
 func (c *situation) judgeOwn(d *networks.Definition) {
-	if c.view.Namespace(d.Namespace) == nil && !d.Counts() {
+	if (d.Deleting || c.view.Namespace(d.Namespace) == nil) && !d.Counts() {
 		return
 	}
 	if text := c.admit(d); text != "" {
@@ -108,8 +111,10 @@ func (c *situation) judgeOwn(d *networks.Definition) {
 	}
 	out := *d
 	// No finalizer can be added to an object that is being deleted.
-	out.Protected = d.Protected && c.isUsed(d) || !d.Deleting
-	c.give(&out)
+	out.Protected = !d.Deleting || d.Protected && c.isUsed(d)
+	if c.give(&out); out.Number.ID == 0 {
+		c.refuse(d, noNumber())
+	}
 }
 
 // keepNumbers has networks keep their numbers, configurations and namespaces. Of two that have the same, the older
@@ -181,9 +186,9 @@ func (c *situation) isUsed(d *networks.Definition) bool {
 	return d.Counts() && c.user(d.Namespace) != ""
 }
 
-// user is a pod of a namespace that has interfaces, or "".
+// user returns the first pod of a namespace that has an interface, or may get one; "": no pod has.
 func (c *situation) user(namespace string) string {
-	for _, p := range c.view.PodsIn(namespace) {
+	for p := range c.view.PodsIn(namespace) {
 		if !p.HostNetwork && !p.Completed && p.Node != "" {
 			return p.Key()
 		}
@@ -228,7 +233,7 @@ func objectOf(r *networks.Request) string {
 	return ref.UserDefinedNetwork
 }
 
-// refuse has an administrator's definition be no network.
+// refuse takes its number and its finalizer from an administrator's definition, and notes why.
 func (c *situation) refuse(d *networks.Definition, text string) {
 	out := *d
 	out.Number = networks.Number{}

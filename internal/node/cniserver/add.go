@@ -139,7 +139,7 @@ func (s *Server) plugPort(ctx context.Context, p PodPort) error {
 		return fmt.Errorf("add port %s to %s: %w", p.HostIface, p.Bridge, err)
 	}
 	if err := s.node.Attached(ctx, p); err != nil {
-		return fmt.Errorf("write the pod's rows, see the agent's log: %w", err)
+		return fmt.Errorf("attach the pod, see the agent's log: %w", err)
 	}
 	if err := s.attachments.WaitInstalled(ctx, p.HostIface); err != nil {
 		return fmt.Errorf("wait for ovn-controller to install the pod's flows, is it running? %w", err)
