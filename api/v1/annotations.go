@@ -22,13 +22,15 @@ const LabelPrimaryNetwork = Prefix + "primary-user-defined-network"
 
 // Of a NetworkAttachmentDefinition that is a network which Egret serves, written by egret-controller alone.
 const (
-	// AnnotationNetworkName is the name in its configuration that its number was given for.
+	// AnnotationNetworkName is the name of the network that a NetworkAttachmentDefinition has the number of.
 	AnnotationNetworkName = Prefix + "network-name"
-	// AnnotationNetworkID is that number, from 1 to 4095. Those of one name have the same.
+	// AnnotationNetworkID is a network's number, from 1 to 4095. All NetworkAttachmentDefinitions of a network have it.
 	AnnotationNetworkID = Prefix + "network-id"
-	// LabelUserDefinedNetwork is on those that were made for a UserDefinedNetwork or a ClusterUserDefinedNetwork.
+	// LabelUserDefinedNetwork is on NetworkAttachmentDefinitions that egret-controller made for a UserDefinedNetwork or
+	// a ClusterUserDefinedNetwork.
 	LabelUserDefinedNetwork = Prefix + "user-defined-network"
-	// FinalizerNetwork keeps these, and the objects that they were made for, while pods use the network.
+	// FinalizerNetwork keeps definitions of networks, and the objects that they were made for, while pods use the
+	// network.
 	FinalizerNetwork = Prefix + "user-defined-network-protection"
 )
 

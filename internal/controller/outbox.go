@@ -31,7 +31,8 @@ type target struct {
 }
 
 // outbox is the state of writes, by object: one at a time, none before the world has seen the last one, and with
-// growing pauses while the object does not become what it should be. What packets wait for is sent before mere words,
+// growing pauses while the object does not become what it should be. Only one that makes or deletes the object may be
+// sent again before: the API server refuses it then. What packets wait for is sent before mere words,
 // and what rewords an object is sent rarely (rewordsAfter), as it is then. A value that somebody else overwrites
 // is written again, with growing pauses, too. It belongs to one leader's term.
 type outbox struct {

@@ -31,8 +31,8 @@ type Kind struct {
 	// Awaited returns the object with a claim to a pod's packets that no node serves yet; zero without such an object.
 	// A starting pod waits for it, and then starts with its traffic to outside the cluster dropped.
 	Awaited func(w *world.View, pod string) ref.Object
-	// Refuse says why pods of a namespace cannot start, and what to do; "": they can. It is asked when the reads are in
-	// the world.
+	// Refuse returns why pods of a namespace cannot start, and what to do; "": they can. It is called after Reads have
+	// been taken into the world.
 	Refuse func(w *world.View, namespace string) string
 	// Explain says in lines of text what objects of the kind do with a pod's packet, which ends there; "" for nothing.
 	Explain func(w *world.World, pod *world.Pod, ends []trace.End) string

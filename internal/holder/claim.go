@@ -37,10 +37,10 @@ type requests struct {
 
 func (r requests) isDue() bool { return !r.at.IsZero() && !r.under }
 
-// receiveClaim decides about a claim, or asks the API server first. There is nothing to ask where the status assigns
-// the address to another node or the API server cannot be reached; nor where this node could not be reached, and
-// another one of the cluster has the address now. It is asked about a rival as often as that is defended against: the
-// watch may stand still.
+// receiveClaim decides about a claim, or asks the API server first. It does not ask where the status assigns the
+// address to another node, or the API server cannot be reached. Nor does it where this node could not be reached, and
+// another node claims the address now. It asks about a rival as often as it defends the address: the watch may stand
+// still.
 func (m *Machine) receiveClaim(c Claim) {
 	a := m.addresses[c.IP]
 	if a == nil || m.yields[a.egressAddress()] != nil || isThisHost(m.facts.View.Host(), c.MAC) {
@@ -135,7 +135,7 @@ func (m *Machine) takeAnswer(x Answer) {
 
 // decideClaim is about a claim that has waited for an answer. A node keeps an address that both the API server and its
 // own watch assign to it. One of them may be late: the watch, or the answer where the address has just come here.
-// Without an answer a rival gets nothing that it did not get before.
+// Without an answer the node does not yield to a known rival.
 func (m *Machine) decideClaim(a *address, mac string, x Answer) {
 	c := a.egressAddress()
 	isOwn := func(e *world.EgressIP) bool {

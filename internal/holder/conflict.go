@@ -27,7 +27,7 @@ type rival struct {
 	first, last time.Time
 }
 
-// pause is how often the address is defended against a rival, and the API server asked about it, at most.
+// pause returns how long passes at least between two defences against a rival, and between two questions about it.
 func (r *rival) pause() time.Duration {
 	if r.node != "" {
 		return correctEvery

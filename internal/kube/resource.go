@@ -35,7 +35,7 @@ type Resource[O runtime.Object, T any] struct {
 	Written Written
 	// Claims says that objects of the kind decide which objects have claims to a pod's packets (Source.Seen).
 	Claims bool
-	// Decided says that controllers alone follow the kind: they decide what becomes of it.
+	// Decided says that controllers alone follow the kind: for agents nothing follows from it but what they decide.
 	Decided bool
 	// Restless says that objects of the kind change every few seconds, whatever happens. A watch of it that is late for
 	// a moment says nothing of the API server's history (Source.Newest).

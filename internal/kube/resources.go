@@ -24,14 +24,14 @@ import (
 // Followed returns the kinds that controllers follow: those of features, pods, and all that nodes report.
 func Followed(features ...Kind) []Kind { return append(features, Pods(), EgressNodes()) }
 
-// Explained returns the kinds by which packets are explained: those of features that are not decided about alone, pods,
-// and all that nodes report.
+// Explained returns the kinds by which packets are explained: those of features without the ones that controllers alone
+// follow, pods, and all that nodes report.
 func Explained(features ...Kind) []Kind {
 	return append(slices.DeleteFunc(features, Kind.isDecided), Pods(), EgressNodes())
 }
 
-// FollowedBy returns the kinds that a node's agent follows: those of features without the ones that controllers decide
-// about, pods once they have a node, and of what nodes report its own words and what concerns other nodes.
+// FollowedBy returns the kinds that a node's agent follows: those of features without the ones that controllers alone
+// follow, pods once they have a node, and of what nodes report its own words and what concerns other nodes.
 func FollowedBy(node string, features ...Kind) []Kind {
 	return append(slices.DeleteFunc(features, Kind.isDecided), boundPods(), ownEgressNode(node),
 		othersEgressNodes(node))

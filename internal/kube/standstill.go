@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Each cause of a late watch has its bound:
+// A watch can be late for these causes:
 //
 //   - The connection is dead or half open: HTTP/2 pings find it within idlePing and pingTimeout, and the reflector
 //     watches again.

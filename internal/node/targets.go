@@ -34,8 +34,8 @@ type targets struct {
 	listener *listen.Link
 	forward  *forward.Plane
 	all      []plane.Plane
-	// early are those that are grown before the cluster is known: ports, the host's rules, the bridge's flows, and no
-	// addresses that are released.
+	// early are those that are grown before the cluster is known: ports, the host's rules, the bridge's flows, and the
+	// removal of released addresses.
 	early []plane.Plane
 	// comparers say what targets lack.
 	comparers []plane.Comparer

@@ -17,7 +17,7 @@ type Rows struct {
 	OVSIDs        map[string]string // Open_vSwitch external_ids
 	Ports         map[Port]PortSpec
 	Addrs         map[Addr]AddrSpec
-	ReleasedAddrs map[netip.Addr]None // that no link has, which early planes see to
+	ReleasedAddrs map[netip.Addr]None // early planes remove these from all links
 	Routes        map[RouteKey]Route
 	Rules         map[Rule]None
 	Sysctls       map[Sysctl]string
