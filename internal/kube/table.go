@@ -171,7 +171,12 @@ func (t *table) isOverwritten(key, version string) bool {
 
 // putNewer sends what is newer than what was sent.
 func (t *table) putNewer(r *row) {
-	if old, is := t.known[r.key]; is && !isNewer(r.version, old) || t.isPast(r.key, r.version) {
+	if gone := t.gone[r.key]; t.isPast(r.key, r.version) {
+		gone.named = false // it was made again since the end that named it
+		t.gone[r.key] = gone
+		return
+	}
+	if old, is := t.known[r.key]; is && !isNewer(r.version, old) {
 		return
 	}
 	t.known[r.key] = r.version
