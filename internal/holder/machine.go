@@ -169,7 +169,7 @@ func (m *Machine) checkTime() {
 	if m.isUnsure() {
 		m.probeHeld()
 	}
-	if !m.wasAlone() {
+	if !m.wasAlone() && !m.isAdopted() {
 		m.announceHeld()
 	}
 }
