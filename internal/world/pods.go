@@ -16,19 +16,17 @@ func (w *View) Pods() []string {
 // EachPod yields all pods in no order, for readers that do not record.
 func (w *World) EachPod() iter.Seq[*Pod] { return maps.Values(w.pods) }
 
-// PodsIn yields the pods of a namespace by name. Use it seldom: its readers are told of all pods that come and go.
-func (w *View) PodsIn(namespace string) iter.Seq[*Pod] {
+// PodsIn lists the pods of a namespace by name. Use it seldom: its readers are told of all pods that come and go.
+func (w *View) PodsIn(namespace string) []*Pod {
 	w.noteRead(KindPods, "")
-	return func(yield func(*Pod) bool) {
-		if w.podsIn[namespace] == nil {
-			return
-		}
-		for _, key := range slices.Sorted(maps.Keys(w.podsIn[namespace].pods)) {
-			if !yield(w.Pod(key)) {
-				return
-			}
-		}
+	if w.podsIn[namespace] == nil {
+		return nil
 	}
+	var out []*Pod
+	for _, key := range slices.Sorted(maps.Keys(w.podsIn[namespace].pods)) {
+		out = append(out, w.Pod(key))
+	}
+	return out
 }
 
 // Pod is a pod, or nil.

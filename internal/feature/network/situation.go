@@ -188,7 +188,7 @@ func (c *situation) isUsed(d *networks.Definition) bool {
 
 // user returns the first pod of a namespace that has an interface, or may get one; "": no pod has.
 func (c *situation) user(namespace string) string {
-	for p := range c.view.PodsIn(namespace) {
+	for _, p := range c.view.PodsIn(namespace) {
 		if !p.HostNetwork && !p.Completed && p.Node != "" {
 			return p.Key()
 		}
