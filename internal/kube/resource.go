@@ -35,8 +35,8 @@ type Resource[O runtime.Object, T any] struct {
 	Written Written
 	// Claims says that objects of the kind decide which objects have claims to a pod's packets (Source.Seen).
 	Claims bool
-	// Decided says that controllers alone follow the kind: for agents nothing follows from it but what they decide.
-	Decided bool
+	// ControllersOnly says that controllers alone follow the kind: agents follow what controllers make of it.
+	ControllersOnly bool
 	// Restless says that objects of the kind change every few seconds, whatever happens. A watch of it that is late for
 	// a moment says nothing of the API server's history (Source.Newest).
 	Restless bool
@@ -78,7 +78,7 @@ type Kind interface {
 	fieldSelectors() (all, served fields.Selector)
 	isObject(obj any) bool
 	decidesClaims() bool
-	isDecided() bool
+	isControllersOnly() bool
 	isRestless() bool
 	// SelectsFields reports whether the watch of the kind brings an object with such fields.
 	SelectsFields(fields.Set) bool
@@ -114,7 +114,7 @@ func (r Resource[O, T]) SelectsFields(of fields.Set) bool {
 
 func (r Resource[O, T]) decidesClaims() bool { return r.Claims }
 
-func (r Resource[O, T]) isDecided() bool { return r.Decided }
+func (r Resource[O, T]) isControllersOnly() bool { return r.ControllersOnly }
 
 func (r Resource[O, T]) isRestless() bool { return r.Restless }
 

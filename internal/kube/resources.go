@@ -27,13 +27,13 @@ func Followed(features ...Kind) []Kind { return append(features, Pods(), EgressN
 // Explained returns the kinds by which packets are explained: those of features without the ones that controllers alone
 // follow, pods, and all that nodes report.
 func Explained(features ...Kind) []Kind {
-	return append(slices.DeleteFunc(features, Kind.isDecided), Pods(), EgressNodes())
+	return append(slices.DeleteFunc(features, Kind.isControllersOnly), Pods(), EgressNodes())
 }
 
 // FollowedBy returns the kinds that a node's agent follows: those of features without the ones that controllers alone
 // follow, pods once they have a node, and of what nodes report its own words and what concerns other nodes.
 func FollowedBy(node string, features ...Kind) []Kind {
-	return append(slices.DeleteFunc(features, Kind.isDecided), boundPods(), ownEgressNode(node),
+	return append(slices.DeleteFunc(features, Kind.isControllersOnly), boundPods(), ownEgressNode(node),
 		othersEgressNodes(node))
 }
 
@@ -166,7 +166,7 @@ func ClusterNetworks() Kind {
 func networkRequests[O runtime.Object](plural, object string, k world.Kind, example O,
 	convert func(O) *networks.Request) Kind {
 	return Resource[O, networks.Request]{
-		Plural: plural, Client: ofEgressIP, Example: example, Decided: true, Convert: convert,
+		Plural: plural, Client: ofEgressIP, Example: example, ControllersOnly: true, Convert: convert,
 		Set: func(w *world.World, r *networks.Request) { world.Set(w, k, r) },
 		Del: func(w *world.World, key string) { world.Del[networks.Request](w, k, key) },
 		Written: Written{Kind: k, APIVersion: v1.GroupVersion.String(), Object: object,

@@ -79,7 +79,7 @@ func (d *Decider) desiredDefinition(c *situation, key string) decide.Desired {
 func (d *Decider) desiredRequest(v decide.View, c *situation, r *networks.Request) decide.Desired {
 	problems := c.problems[r]
 	one := decide.Desired{Kind: r.Kind(), Key: r.Key(), Decision: world.Decision{UID: r.UID,
-		Status: networks.Protection(!r.Deleting || r.Protected && c.holds(r))}}
+		Status: networks.Protection(!r.Deleting || r.Protected && c.isHeld(r))}}
 	condition := world.Condition{Type: ConditionNetworkCreated, Status: "True",
 		Reason: ReasonDefinitionCreated, Message: c.createdText(r)}
 	if len(problems) > 0 {

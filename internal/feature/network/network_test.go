@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	cniv1 "github.com/egret-net/egret/api/cni/v1"
 	v1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -380,5 +381,22 @@ func TestSameDefinitionChangesNothing(t *testing.T) {
 	c.agent.FollowChanges(func(e world.Entry) { changed = append(changed, e) })
 	if set(c.agent, c.objects[world.Entry{Kind: world.KindDefinition, Key: "a/nad"}]); len(changed) > 0 {
 		t.Errorf("changes %v", changed)
+	}
+}
+
+// TestDefinitionBecomesAnothers: a definition that its author changes while its number is being written, to one of
+// another plugin, has neither number nor finalizer in the end, and can be deleted.
+func TestDefinitionBecomesAnothers(t *testing.T) {
+	c := newCluster()
+	c.namespace("a", true, nil)
+	c.create(t, definition("a", "nad", "shared", "10.128.0.0/16/24"))
+	c.settle(t)
+	c.change(t, world.KindDefinition, "a/nad", func(o metav1.Object) {
+		o.(*cniv1.NetworkAttachmentDefinition).Spec.Config = `{"type":"macvlan"}`
+	})
+	c.settle(t)
+	o := c.objects[world.Entry{Kind: world.KindDefinition, Key: "a/nad"}]
+	if len(o.GetFinalizers())+len(o.GetAnnotations()) > 0 || c.agent.Network("shared") != nil {
+		t.Errorf("have %v, %v; network %v", o.GetFinalizers(), o.GetAnnotations(), c.agent.Network("shared"))
 	}
 }

@@ -17,9 +17,9 @@ func (c *situation) judgeRequests() {
 		case r.Deleting:
 			c.noteDeleting(r)
 		case r.Unserved != "":
-			c.note(r, ReasonNetworkUnsupported, r.Unserved)
+			c.noteProblem(r, ReasonNetworkUnsupported, r.Unserved)
 		case r.Problem != "":
-			c.note(r, syncReason(r), r.Problem)
+			c.noteProblem(r, syncReason(r), r.Problem)
 		default:
 			c.judgeRequest(r)
 		}
@@ -29,29 +29,29 @@ func (c *situation) judgeRequests() {
 func (c *situation) judgeRequest(r *networks.Request) {
 	text := checkConfig(c.view.Config, r.Config)
 	if text != "" {
-		c.note(r, syncReason(r), text)
+		c.noteProblem(r, syncReason(r), text)
 	}
 	for _, ns := range c.selected[r] {
 		if text == "" {
-			c.define(r, ns)
+			c.defineNetwork(r, ns)
 		}
 	}
 	for _, d := range c.madeFor[r] {
 		if !c.wants(r, d.Namespace) && c.isUsed(d) {
-			c.note(r, syncReason(r), fmt.Sprintf("namespace %s is not selected any more, and pod %s is in the network: "+
-				"it goes with the last pod", d.Namespace, c.user(d.Namespace)))
+			c.noteProblem(r, syncReason(r), fmt.Sprintf("namespace %s is not selected any more, and pod %s is in the network: "+
+				"it goes with the last pod", d.Namespace, c.podIn(d.Namespace)))
 		}
 	}
 }
 
-// define makes a request's network the network of a namespace, or notes why it cannot.
-func (c *situation) define(r *networks.Request, namespace string) {
+// defineNetwork makes a request's network the network of a namespace, or notes why it cannot.
+func (c *situation) defineNetwork(r *networks.Request, namespace string) {
 	have, ns := c.shown[namespace+"/"+r.Name], c.view.Namespace(namespace)
 	if ns == nil || have == nil && ns.Terminating {
 		return // it will be known, or gone
 	}
 	if reason, text := c.whyUndefined(r, ns, have); text != "" {
-		c.note(r, reason, text)
+		c.noteProblem(r, reason, text)
 		return
 	}
 	d := &networks.Definition{Namespace: namespace, Name: r.Name, Served: true}
@@ -61,8 +61,8 @@ func (c *situation) define(r *networks.Request, namespace string) {
 	}
 	d.Owner, d.Labelled, d.Config = networks.Owner{Kind: objectOf(r), Name: r.Name, UID: r.UID}, true, r.Config
 	d.Protected, d.Unwanted = true, false
-	if c.give(d); d.Number.ID == 0 {
-		c.note(r, syncReason(r), noNumber())
+	if c.giveNumber(d); d.Number.ID == 0 {
+		c.noteProblem(r, syncReason(r), noNumber())
 	}
 }
 
@@ -85,7 +85,7 @@ func (c *situation) whyUndefined(r *networks.Request, ns *world.Namespace,
 			c.primary[ns.Name].Config.Name)
 	case !ns.OwnNetwork:
 		text = unlabelled(ns.Name)
-	case c.isNamed(r):
+	case c.isNameTaken(r):
 		text = fmt.Sprintf("%s %s has the name %s already: rename one of the two", ref.NetworkAttachmentDefinition,
 			c.first[r.Config.Name].Key(), r.Config.Name)
 	}
@@ -96,15 +96,15 @@ func noNumber() string {
 	return fmt.Sprintf("no number up to %d is free: delete networks that are not used", world.MaxNetworkID)
 }
 
-// isNamed says whether an administrator's network has the name of a request's network.
-func (c *situation) isNamed(r *networks.Request) bool {
+// isNameTaken says whether an administrator's network has the name of a request's network.
+func (c *situation) isNameTaken(r *networks.Request) bool {
 	first := c.first[r.Config.Name]
 	return first != nil && !first.Labelled
 }
 
-// holds says whether a request must stay because of its definitions. A deleted definition that stays only for somebody
+// isHeld says whether a request must stay because of its definitions. A deleted definition that stays only for somebody
 // else's finalizer does not count.
-func (c *situation) holds(r *networks.Request) bool {
+func (c *situation) isHeld(r *networks.Request) bool {
 	return slices.ContainsFunc(c.madeFor[r], func(d *networks.Definition) bool { return d.Protected || !d.Deleting })
 }
 
@@ -115,10 +115,10 @@ func (c *situation) isOrphan(d *networks.Definition) bool { return d.Labelled &&
 func (c *situation) noteDeleting(r *networks.Request) {
 	for _, d := range c.madeFor[r] {
 		text := ref.NetworkAttachmentDefinition + " " + d.Key() + " is being deleted"
-		if pod := c.user(d.Namespace); pod != "" && d.Counts() {
+		if pod := c.podIn(d.Namespace); pod != "" && d.Counts() {
 			text = fmt.Sprintf("pod %s is in the network: it is deleted when the last pod is gone", pod)
 		}
-		c.note(r, ReasonDefinitionDeleted, text)
+		c.noteProblem(r, ReasonDefinitionDeleted, text)
 	}
 }
 
@@ -129,7 +129,7 @@ func syncReason(r *networks.Request) string {
 	return ReasonSyncError
 }
 
-func (c *situation) note(r *networks.Request, reason, text string) {
+func (c *situation) noteProblem(r *networks.Request, reason, text string) {
 	c.problems[r] = append(c.problems[r], decide.Notice{
 		Finding: decide.Finding{Kind: reasonRefused, Reason: reason, Detail: text}, Event: reasonRefused,
 		Message: text})

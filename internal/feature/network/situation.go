@@ -89,14 +89,14 @@ func (c *situation) requestOf(d *networks.Definition) *networks.Request {
 func (c *situation) judgeDefinitions() {
 	c.keepNumbers()
 	for _, d := range c.byAge {
-		if !d.Served && !d.Labelled {
-			continue
-		}
-		if d.Labelled || c.requestOf(d) != nil {
+		switch {
+		case d.Labelled || d.Served && c.requestOf(d) != nil:
 			c.keepMade(d)
-			continue
+		case d.Served:
+			c.judgeOwn(d)
+		default:
+			c.releaseDefinition(d)
 		}
-		c.judgeOwn(d)
 	}
 }
 
@@ -105,16 +105,27 @@ func (c *situation) judgeOwn(d *networks.Definition) {
 	if (d.Deleting || c.view.Namespace(d.Namespace) == nil) && !d.Counts() {
 		return
 	}
-	if text := c.admit(d); text != "" {
-		c.refuse(d, text)
+	if text := c.whyRefused(d); text != "" {
+		c.refuseDefinition(d, text)
 		return
 	}
 	out := *d
 	// No finalizer can be added to an object that is being deleted.
 	out.Protected = !d.Deleting || d.Protected && c.isUsed(d)
-	if c.give(&out); out.Number.ID == 0 {
-		c.refuse(d, noNumber())
+	if c.giveNumber(&out); out.Number.ID == 0 {
+		c.refuseDefinition(d, noNumber())
 	}
+}
+
+// releaseDefinition takes its number and its finalizer from a definition that describes no primary network any more.
+// Its author may have changed it while the number was being written.
+func (c *situation) releaseDefinition(d *networks.Definition) {
+	if !d.Protected && d.Number == (networks.Number{}) {
+		return
+	}
+	out := *d
+	out.Protected, out.Number = false, networks.Number{}
+	c.definitions[d.Key()] = &out
 }
 
 // keepNumbers has networks keep their numbers, configurations and namespaces. Of two that have the same, the older
@@ -183,11 +194,11 @@ func (c *situation) wants(r *networks.Request, namespace string) bool {
 
 // isUsed says whether pods of a namespace are in the network of its definition.
 func (c *situation) isUsed(d *networks.Definition) bool {
-	return d.Counts() && c.user(d.Namespace) != ""
+	return d.Counts() && c.podIn(d.Namespace) != ""
 }
 
-// user returns the first pod of a namespace that has an interface, or may get one; "": no pod has.
-func (c *situation) user(namespace string) string {
+// podIn returns the first pod of a namespace that has an interface, or may get one; "": no pod has.
+func (c *situation) podIn(namespace string) string {
 	for _, p := range c.view.PodsIn(namespace) {
 		if !p.HostNetwork && !p.Completed && p.Node != "" {
 			return p.Key()
@@ -196,9 +207,9 @@ func (c *situation) user(namespace string) string {
 	return ""
 }
 
-// admit says why a definition that an administrator wrote is no network; "": it is one. One that is a network stays one
+// whyRefused returns why a definition that an administrator wrote is no network, or "". One that is a network stays one
 // whatever others ask for later: pods may be in it.
-func (c *situation) admit(d *networks.Definition) string {
+func (c *situation) whyRefused(d *networks.Definition) string {
 	first, ns := c.first[d.Config.Name], c.view.Namespace(d.Namespace)
 	switch {
 	case d.Problem != "":
@@ -233,8 +244,8 @@ func objectOf(r *networks.Request) string {
 	return ref.UserDefinedNetwork
 }
 
-// refuse takes its number and its finalizer from an administrator's definition, and notes why.
-func (c *situation) refuse(d *networks.Definition, text string) {
+// refuseDefinition takes its number and its finalizer from an administrator's definition, and notes why.
+func (c *situation) refuseDefinition(d *networks.Definition, text string) {
 	out := *d
 	out.Number = networks.Number{}
 	out.Protected = false
@@ -243,8 +254,8 @@ func (c *situation) refuse(d *networks.Definition, text string) {
 		Event: reasonRefused, Message: text}}
 }
 
-// give decides that a definition has its network's number.
-func (c *situation) give(d *networks.Definition) {
+// giveNumber decides that a definition has its network's number.
+func (c *situation) giveNumber(d *networks.Definition) {
 	name := d.Config.Name
 	if c.numbers[name] == 0 {
 		c.numbers[name] = c.freeNumber()
