@@ -64,12 +64,11 @@ func (m *Machine) receiveClaim(c Claim) {
 }
 
 // isDoubtful says whether a claim to an address of this node may be an answer of OVN on a node with a dead agent. An
-// announcement silences that once its lease has ended. A living successor claims the address again. One that claimed it
-// before the API server last said that it is this node's is no successor: a kernel answers for the address of a link as
-// long as it has it. A node that may have missed a move, as one that was alone, does not announce.
+// announcement silences that once its lease has ended. A living successor claims the address again. A node that may
+// have missed a move, as one that was alone, does not announce.
 func (m *Machine) isDoubtful(a *address, r *rival) bool {
 	return !m.isAdopted() && !m.wasAlone() && m.isAssignedHere(a.egressAddress()) &&
-		(r == nil || m.now.Sub(r.first) < silencedIn || !a.confirmed.Before(r.first))
+		(r == nil || m.now.Sub(r.first) < silencedIn)
 }
 
 // awaitAnswer keeps a claim until the API server has answered. Its watch may bring the answer first, if the other

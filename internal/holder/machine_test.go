@@ -458,24 +458,6 @@ func TestRivalWhileAPIServerIsAway(t *testing.T) {
 	}
 }
 
-// TestFormerHolderAnswersInSilence: who answered before the API server said that the address is this node's is no
-// successor, however often it answers while the API server is silent: the kernel of a node with a dead agent does.
-func TestFormerHolderAnswersInSilence(t *testing.T) {
-	x := newNode(t, heldIP)
-	x.says(successor)
-	x.after(2 * holder.NewsWait)
-	if !x.announces() || x.asked == 0 {
-		t.Fatalf("announces %t, asked %d", x.announces(), x.asked)
-	}
-	x.facts.APISilent = true
-	for range 10 {
-		x.after(holder.LookEvery)
-		if x.says(successor); !x.announces() {
-			t.Fatal("yields to a former holder")
-		}
-	}
-}
-
 // TestAnnouncesNothingAdopted: an agent that starts while the API server is out of reach does not announce what its
 // former process held when another node is back: it may be another's by now.
 func TestAnnouncesNothingAdopted(t *testing.T) {
