@@ -412,15 +412,16 @@ func TestAnswerToAnEarlierQuestion(t *testing.T) {
 	s.leads("e0e1e2")
 }
 
-// TestLedByTwo: where two objects led a pod to one node before this process, each is trusted with its own destinations.
+// TestLedByTwo: where two objects led a pod to one node before this process, each is trusted with the destinations that it
+// had then. One with others waits for the node.
 func TestLedByTwo(t *testing.T) {
 	for what, x := range map[string]struct {
 		networks []string // of e1 by now; e0 has 172.20.0.0/16 or, if e1 has that, others
 		want     string
 	}{
 		"as before": {[]string{"172.21.0.0/16"}, "e0e1"},
-		"moved":     {[]string{"172.21.0.0/16", "172.20.0.0/16"}, "e0"},
-		"new":       {[]string{"172.21.0.0/16", "172.30.0.0/16"}, "e0e1"},
+		"moved":     {[]string{"172.21.0.0/16", "172.20.0.0/16"}, ""},
+		"new":       {[]string{"172.21.0.0/16", "172.30.0.0/16"}, "e0"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			s := tell(t, 1)
@@ -439,6 +440,24 @@ func TestLedByTwo(t *testing.T) {
 			s.answer(nil)
 			s.leads("e0e1e2")
 		})
+	}
+}
+
+// TestLedWithinItsDestinations: the object that led a pod to a node before this process may have got destinations since
+// then that were another object's there, which selects the pod no more.
+func TestLedWithinItsDestinations(t *testing.T) {
+	for network, want := range map[string]string{"172.20.0.0/16": "e0", "172.21.0.0/16": ""} {
+		s := tell(t, 1)
+		e0, ip := ref.OfKey("e0"), compiletest.Pod(0, "n1").IPs[0]
+		s.w.SetTraffic(compiletest.Traffic(0, "a", network))
+		s.machine = clearance.Machine{}
+		s.machine.Begin(s.w, clearance.Former{Nodes: [2]map[ref.Object][]string{{e0: {"n2"}}},
+			Pods: map[netip.Addr][]ref.Object{ip: {e0}},
+			To:   map[ref.Object]destinations.Set{e0: destinations.Of(netip.MustParsePrefix("172.20.0.0/16"))}})
+		s.group("3")
+		s.leads(want)
+		s.answer(nil)
+		s.leads("e0e1e2")
 	}
 }
 

@@ -217,25 +217,25 @@ func (f *Former) leadingObjects(ip netip.Addr, node string) (by []ref.Object) {
 	return by
 }
 
-// notePriorClaim notes that a node may translate by claims from before this process. Of several objects by which
-// packets were led there each had its own destinations.
+// notePriorClaim notes that a node may translate by claims from before this process. Each object by which packets were
+// led there is trusted with the destinations that it had then. The rest may be another object's there, which gave the pod
+// up while the node was silent.
 func (m *Machine) notePriorClaim(a *address, node string, led []ref.Object) {
 	rest := destinations.Everything()
-	note := func(led []ref.Object, to destinations.Set) {
-		var by []world.Claimant
-		for _, object := range led {
-			by = append(by, m.w.ClaimantOf(object))
-		}
-		a.formers = append(a.formers, former{by: by, to: to, end: beforeStart, at: []string{node}})
-	}
-	if len(led) > 1 {
-		for _, object := range led {
-			to := m.former.To[object]
-			note([]ref.Object{object}, to)
-			rest = rest.Without(to)
+	note := func(to destinations.Set, by ...world.Claimant) {
+		if len(to) > 0 {
+			a.formers = append(a.formers, former{by: by, to: to, end: beforeStart, at: []string{node}})
 		}
 	}
-	note(led, rest)
+	for _, object := range led {
+		to, limited := m.former.To[object]
+		if !limited && len(led) == 1 {
+			to = destinations.Everything()
+		}
+		note(to, m.w.ClaimantOf(object))
+		rest = rest.Without(to)
+	}
+	note(rest)
 }
 
 // noteEnd notes a claim that has ended. Claims of one object become one, and so do those of all objects that are gone:
@@ -300,7 +300,7 @@ func (m *Machine) unawareNodes(ip netip.Addr, a *address) (list []world.Former) 
 		for _, c := range m.pods[key].claims[world.FamilyOf(ip)] {
 			var names []string
 			for _, name := range c.nodes {
-				if n := m.nodes[name]; n.cleared && !n.older && c.begun > beforeStart && n.heard < c.begun {
+				if n := m.nodes[name]; n.cleared && !n.older && n.heard < c.begun {
 					n.due, n.awaited = max(n.due, c.begun), true
 					names = append(names, name)
 				}
