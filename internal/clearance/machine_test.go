@@ -412,8 +412,8 @@ func TestAnswerToAnEarlierQuestion(t *testing.T) {
 	s.leads("e0e1e2")
 }
 
-// TestLedByTwo: where two objects led a pod to one node before this process, each is trusted with the destinations that it
-// had then. One with others waits for the node.
+// TestLedByTwo: where two objects led a pod to one node before this process, each is trusted with the destinations that
+// it had then. One with others waits for the node.
 func TestLedByTwo(t *testing.T) {
 	for what, x := range map[string]struct {
 		networks []string // of e1 by now; e0 has 172.20.0.0/16 or, if e1 has that, others

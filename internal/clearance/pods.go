@@ -218,8 +218,8 @@ func (f *Former) leadingObjects(ip netip.Addr, node string) (by []ref.Object) {
 }
 
 // notePriorClaim notes that a node may translate by claims from before this process. Each object by which packets were
-// led there is trusted with the destinations that it had then. The rest may be another object's there, which gave the pod
-// up while the node was silent.
+// led there is trusted with the destinations that it had then. The rest may be another object's there, which gave the
+// pod up while the node was silent.
 func (m *Machine) notePriorClaim(a *address, node string, led []ref.Object) {
 	rest := destinations.Everything()
 	note := func(to destinations.Set, by ...world.Claimant) {

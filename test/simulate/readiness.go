@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,10 +49,17 @@ func (v *verdict) judgeReadiness() {
 	v.losses = now
 }
 
+// leaderAnswers reports whether the controller that leads reaches other nodes: it waits for no node that it does not
+// reach.
+func (s *Sim) leaderAnswers() bool {
+	return slices.ContainsFunc(s.controllers,
+		func(c *controllerOn) bool { return c.leads && s.machine(c.node).answers() })
+}
+
 // isReadyFor reports whether the object that has a claim to packets is Ready, and a controller is there to say so.
 func (s *Sim) isReadyFor(x packet) bool {
 	kind, key, _ := strings.Cut(s.verdict.oracle.Claimant(x.from.key, x.dst), "/")
-	if s.now.Sub(s.api.renewed) > leaderLeaseLasts {
+	if s.now.Sub(s.api.renewed) > leaderLeaseLasts || !s.leaderAnswers() {
 		return false
 	}
 	if kind == "EgressIP" {
