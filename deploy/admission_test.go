@@ -253,7 +253,7 @@ func whatAgentsWrite() map[string]string {
 // whatTheControllerWrites are the annotations of an allocation, and the record.
 func whatTheControllerWrites() map[string]string {
 	both := []netip.Prefix{netip.MustParsePrefix("100.64.0.3/16"), netip.MustParsePrefix("fd98::3/64")}
-	out := kube.AllocationAnnotations(3, both, both, both)
+	out := kube.AllocationAnnotations(world.Allocation{ID: 3, Subnets: both, Join: both, Transit: both})
 	out[v1.AnnotationRecordedAddresses] = kube.RecordAnnotation(compiletest.Recorded(3).Record)
 	return out
 }

@@ -153,13 +153,15 @@ func TestConversionsEnd(t *testing.T) {
 func TestAllocationAnnotationsComeBack(t *testing.T) {
 	subnets, join, transit := mustPrefixes("10.244.1.0/24", "fd00:10:244:1::/64"), mustPrefixes("100.64.0.2/16",
 		"fd98::2/64"), mustPrefixes("100.88.0.2/16", "fd97::2/64")
-	n := Node(annotated(AllocationAnnotations(2, subnets, join, transit)))
-	want := &world.Node{Name: "n1", Version: "7", Published: Published(nil), ID: 2, Subnets: subnets, Join: join,
-		Transit: transit}
+	further := map[string]world.NodeNetwork{"blue": {Subnets: mustPrefixes("10.244.1.0/24")}}
+	n := Node(annotated(AllocationAnnotations(world.Allocation{ID: 2, Subnets: subnets, Further: further, Join: join,
+		Transit: transit})))
+	want := &world.Node{Name: "n1", Version: "7", Published: Published(nil), ID: 2, Subnets: subnets, Further: further,
+		Join: join, Transit: transit}
 	if !reflect.DeepEqual(n, want) {
 		t.Errorf("have %+v", n)
 	}
-	if have := AllocationAnnotations(0, subnets, join, transit); len(have) != 1 {
+	if have := AllocationAnnotations(world.Allocation{Subnets: subnets, Join: join}); len(have) != 1 {
 		t.Errorf("without an id: %v", have)
 	}
 }

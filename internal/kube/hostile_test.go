@@ -226,7 +226,8 @@ func (h hostile) object() *corev1.Node {
 		status = corev1.ConditionTrue
 	}
 	o := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n3", Labels: n.Labels,
-		Annotations: kube.AllocationAnnotations(n.ID, n.Subnets, n.Join, n.Transit)}}
+		Annotations: kube.AllocationAnnotations(world.Allocation{ID: n.ID, Subnets: n.Subnets, Join: n.Join,
+			Transit: n.Transit})}}
 	for key, text := range map[string]string{v1.AnnotationHostCIDRs: h.hostCIDRs,
 		v1.AnnotationNodePrimaryIfaddr: h.primary,
 		v1.AnnotationL3GatewayConfig:   h.gateway, v1.AnnotationNodeChassisID: h.chassis} {

@@ -10,11 +10,10 @@ import (
 	"github.com/egret-net/egret/internal/ref"
 )
 
-// byNetwork are the annotations of a Node that are a JSON object with a key a network. Each network's writer owns its
-// key alone.
+// byNetwork are the annotations of a Node that are a JSON object with a key a network, of which only the default one's
+// key is written here: the others are somebody else's. The controller writes all keys of the node's subnets.
 var byNetwork = []string{
-	v1.AnnotationNodeSubnets, v1.AnnotationNodeGatewayRouterLRPIfaddrs,
-	v1.AnnotationL3GatewayConfig, v1.AnnotationNodeMgmtPortMACAddresses,
+	v1.AnnotationNodeGatewayRouterLRPIfaddrs, v1.AnnotationL3GatewayConfig, v1.AnnotationNodeMgmtPortMACAddresses,
 }
 
 // networksByName is what such an annotation says of each network, as it is written there; nil if it is no JSON object.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -163,12 +164,34 @@ func readSubnets(n *world.Node, text string) error {
 	if networksByName(text) == nil {
 		own, err = oneOrMany{text}, nil // the oldest form: the subnet alone
 	}
-	if err != nil {
-		return err
-	}
 	list, tooMany := atMost(own, maxSubnets)
-	n.Subnets, err = parsePrefixes(list)
-	return errors.Join(tooMany, err)
+	var unreadable error
+	n.Subnets, unreadable = parsePrefixes(list)
+	return errors.Join(err, tooMany, unreadable, readParts(n, networksByName(text)))
+}
+
+// readParts reads a node's subnets of networks beside the default one. Those of one network that cannot be read do not
+// count, and the others do.
+func readParts(n *world.Node, byName map[string]json.RawMessage) error {
+	delete(byName, ref.DefaultNetwork)
+	names, err := atMost(slices.Sorted(maps.Keys(byName)), world.MaxNetworkID)
+	for _, name := range names {
+		var own oneOrMany
+		if json.Unmarshal(byName[name], &own) != nil {
+			err = errors.Join(err, fmt.Errorf("network %q: no list of subnets", name))
+			continue
+		}
+		list, tooMany := atMost(own, maxSubnets)
+		subnets, unreadable := parsePrefixes(list)
+		err = errors.Join(err, tooMany, unreadable)
+		if len(subnets) > 0 && n.Further == nil {
+			n.Further = map[string]world.NodeNetwork{}
+		}
+		if len(subnets) > 0 {
+			n.Further[name] = world.NodeNetwork{Subnets: subnets}
+		}
+	}
+	return err
 }
 
 func readPrimary(n *world.Node, text string) error {
@@ -243,20 +266,25 @@ func readTransit(n *world.Node, text string) error {
 }
 
 // AllocationAnnotations are those of a node's allocation, which the controller writes: MergeNetworks keeps what they
-// do not name. An id of 0 leaves all but the subnets out.
-func AllocationAnnotations(id int, subnets, join, transit []netip.Prefix) map[string]string {
-	out := map[string]string{}
-	if len(subnets) > 0 {
-		list := make([]string, len(subnets))
-		for i, p := range subnets {
-			list[i] = p.String()
+// do not name. An id of 0 leaves its addresses between routers out; no subnets leave those out.
+func AllocationAnnotations(a world.Allocation) map[string]string {
+	out, subnets := map[string]string{}, map[string][]string{}
+	note := func(network string, list []netip.Prefix) {
+		for _, p := range list {
+			subnets[network] = append(subnets[network], p.String())
 		}
-		out[v1.AnnotationNodeSubnets] = toJSON(map[string][]string{ref.DefaultNetwork: list})
 	}
-	if id != 0 {
-		out[v1.AnnotationNodeID] = strconv.Itoa(id)
-		out[v1.AnnotationNodeGatewayRouterLRPIfaddrs] = toJSON(map[string]addrPair{ref.DefaultNetwork: pairOf(join)})
-		out[v1.AnnotationNodeTransitSwitchPortIfaddr] = toJSON(pairOf(transit))
+	note(ref.DefaultNetwork, a.Subnets)
+	for name, part := range a.Further {
+		note(name, part.Subnets)
+	}
+	if len(subnets) > 0 {
+		out[v1.AnnotationNodeSubnets] = toJSON(subnets)
+	}
+	if a.ID != 0 {
+		out[v1.AnnotationNodeID] = strconv.Itoa(a.ID)
+		out[v1.AnnotationNodeGatewayRouterLRPIfaddrs] = toJSON(map[string]addrPair{ref.DefaultNetwork: pairOf(a.Join)})
+		out[v1.AnnotationNodeTransitSwitchPortIfaddr] = toJSON(pairOf(a.Transit))
 	}
 	return out
 }

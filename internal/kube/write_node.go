@@ -36,15 +36,14 @@ func writeAllocation(shown, should *world.Node) *Write {
 // allocated is left as it is. The record has a write of its own, after all others: an API server with earlier admission
 // policies would refuse it, and no node's join must wait for that.
 func missingAnnotations(shown, should *world.Node) map[string]string {
-	id := should.ID
-	if shown.ID == id && slices.Equal(shown.Join, should.Join) && slices.Equal(shown.Transit, should.Transit) {
-		id = 0
+	a := world.Allocation{ID: should.ID, Join: should.Join, Transit: should.Transit}
+	if shown.ID == a.ID && slices.Equal(shown.Join, a.Join) && slices.Equal(shown.Transit, a.Transit) {
+		a.ID = 0
 	}
-	subnets := should.Subnets
-	if slices.Equal(shown.Subnets, subnets) {
-		subnets = nil
+	if !slices.Equal(shown.Subnets, should.Subnets) || !world.SameParts(shown.Further, should.Further) {
+		a.Subnets, a.Further = should.Subnets, should.Further
 	}
-	set := AllocationAnnotations(id, subnets, should.Join, should.Transit)
+	set := AllocationAnnotations(a)
 	if shown.AllocationProblem != should.AllocationProblem {
 		set[v1.AnnotationAllocationProblem] = should.AllocationProblem
 	}

@@ -11,8 +11,10 @@ type Allocation struct {
 	ID            int            // 0: none is free
 	Subnets       []netip.Prefix // one a family, in the order of the families; fewer where none is free
 	Join, Transit []netip.Prefix // the node's addresses there, one a family
-	Record        Record         // the addresses it names that are the node's own
-	Problem       string         // the fault, and what to do
+	// Further are the node's subnets of networks beside the default one, by network.
+	Further map[string]NodeNetwork
+	Record  Record // the addresses it names that are the node's own
+	Problem string // the fault, and what to do
 }
 
 // decidesNode is how that stands over Nodes.
@@ -24,14 +26,14 @@ func allocatedOver(shown *Node, d Decision) *Node {
 	out := *shown
 	if a, is := d.Status.(Allocation); is {
 		out.ID, out.Subnets, out.Join, out.Transit = a.ID, a.Subnets, a.Join, a.Transit
-		out.Record, out.AllocationProblem = a.Record, a.Problem
+		out.Further, out.Record, out.AllocationProblem = a.Further, a.Record, a.Problem
 	}
 	out.Labels = d.Labels.mergedOver(shown.Labels)
 	return &out
 }
 
 func sameAllocation(a, b *Node) bool {
-	return a.ID == b.ID && slices.Equal(a.Subnets, b.Subnets) &&
+	return a.ID == b.ID && slices.Equal(a.Subnets, b.Subnets) && SameParts(a.Further, b.Further) &&
 		slices.Equal(a.Join, b.Join) && slices.Equal(a.Transit, b.Transit) &&
 		a.Record.Same(b.Record) && a.AllocationProblem == b.AllocationProblem && maps.Equal(a.Labels, b.Labels)
 }

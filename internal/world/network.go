@@ -35,6 +35,11 @@ type NodeNetwork struct {
 
 func (p NodeNetwork) sameSubnets(o NodeNetwork) bool { return slices.Equal(p.Subnets, o.Subnets) }
 
+// SameParts says whether a node's parts of networks are the same.
+func SameParts(a, b map[string]NodeNetwork) bool {
+	return maps.EqualFunc(a, b, NodeNetwork.sameSubnets)
+}
+
 // Interface is a pod's interface into a network.
 type Interface struct {
 	Network string

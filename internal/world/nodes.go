@@ -58,7 +58,7 @@ func (w *World) putNode(n *Node) {
 	w.noteWordOf(n.Name)
 	w.noteNodeAddresses(n.Name, old, n)
 	w.noteChanged(KindNode, n.Name)
-	if !slices.Equal(old.Subnets, n.Subnets) || !maps.EqualFunc(old.Further, n.Further, NodeNetwork.sameSubnets) {
+	if !slices.Equal(old.Subnets, n.Subnets) || !SameParts(old.Further, n.Further) {
 		w.noteChanged(KindSubnets, n.Name)
 	}
 }
@@ -93,5 +93,5 @@ func (n *Node) sameNode(o *Node) bool {
 		slices.Equal(n.Confirmed, o.Confirmed) && slices.Equal(n.Gateways, o.Gateways) &&
 		slices.Equal(n.Problems, o.Problems) && slices.Equal(n.Join, o.Join) && slices.Equal(n.Transit, o.Transit) &&
 		n.Record.Same(o.Record) &&
-		maps.EqualFunc(n.Further, o.Further, NodeNetwork.sameSubnets)
+		SameParts(n.Further, o.Further)
 }

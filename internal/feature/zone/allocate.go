@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/egret-net/egret/internal/decide"
+	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -14,7 +15,9 @@ type Allocation struct {
 	ID            int            // 0: none is free
 	Subnets       []netip.Prefix // one a family, in the order of the families; fewer where none is free
 	Join, Transit []netip.Prefix // the node's addresses there, one a family
-	Record        world.Record   // the addresses it names that are the node's own
+	// Further are its subnets of networks beside the default one, one a family, by network.
+	Further map[string]world.NodeNetwork
+	Record  world.Record // the addresses it names that are the node's own
 	// Problems say what was wrong or is lacking, and what to do.
 	Problems []decide.Notice
 }
@@ -47,25 +50,35 @@ func (t *taken) allocateNode(w *world.View, n *world.Node) (a Allocation) {
 			"no id up to %d is free: delete nodes that are gone, or use larger join and transit subnets",
 			w.Config.MaxID())
 	}
-	for _, f := range w.Config.Families() {
-		p, has := f.Of(n.Subnets)
-		if !has {
-			p, has = t.freeSubnet(w.Config, f)
-		}
-		if has {
-			a.Subnets = append(a.Subnets, p)
-			continue
-		}
-		a.refuseWith(decide.Finding{Reason: noSubnetFree, Family: f},
-			"no IP%s subnet is free in %v: delete nodes that are gone, or add a cluster subnet", f, w.Config.Cluster(f))
-	}
+	a.Subnets = t.allocateSubnets(w.Config.DefaultNetwork(), n, &a)
 	recorder{w, t}.record(n, &a)
 	a.Join, a.Transit = linkAddresses(w.Config, a.ID)
 	return a
 }
 
+// allocateSubnets gives a node a subnet a family of a network. It keeps those that it has.
+func (t *taken) allocateSubnets(net *world.Network, n *world.Node, a *Allocation) (out []netip.Prefix) {
+	for _, f := range net.Families() {
+		p, has := f.Of(n.In(net.Name).Subnets)
+		if !has {
+			p, has = t.freeSubnet(net, f)
+		}
+		if has {
+			out = append(out, p)
+			continue
+		}
+		finding, of, add := decide.Finding{Reason: noSubnetFree, Family: f}, "", "a cluster subnet"
+		if net.Name != ref.DefaultNetwork {
+			finding.Part, of, add = net.Name, " of network "+net.Name, "a subnet to it"
+		}
+		a.refuseWith(finding, "no IP%s subnet%s is free in %v: delete nodes that are gone, or add %s", f, of,
+			net.Cluster(f), add)
+	}
+	return out
+}
+
 // isSettled reports whether a node has all that it was allocated, and is recorded with all that it claims. Then its
-// allocation follows from the node alone.
+// allocation follows from the node alone, but for its parts of networks beside the default one.
 func (a Allocation) isSettled(n *world.Node) bool {
 	return len(a.Problems) == 0 && a.ID == n.ID && slices.Equal(a.Subnets, n.Subnets) && a.Record.Same(n.Record) &&
 		(n.UplinkMAC == n.Record.MAC || !n.UplinkMAC.IsValid())

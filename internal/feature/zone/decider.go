@@ -24,8 +24,9 @@ type Allocator struct {
 	reader  *world.Reader
 	stale   bool                // something that open nodes depend on has changed
 	changed map[string]struct{} // nodes, since the last decision
-	open    map[string]struct{} // nodes that are not settled (Allocation.isSettled)
+	open    map[string]struct{} // nodes that are not settled, or in networks beside the default one
 	taken   *taken              // nil: nothing was decided yet
+	parts   *parts
 	last    map[string]lastGot
 	told    decide.Told // by node
 }
@@ -38,8 +39,8 @@ type lastGot struct {
 
 // NewAllocator has decided nothing yet, and told of nothing.
 func NewAllocator() *Allocator {
-	d := &Allocator{changed: map[string]struct{}{},
-		open: map[string]struct{}{}, last: map[string]lastGot{}, told: decide.Told{}}
+	d := &Allocator{changed: map[string]struct{}{}, open: map[string]struct{}{}, parts: newParts(),
+		last: map[string]lastGot{}, told: decide.Told{}}
 	d.reader = world.NewReader(func() { d.stale = true })
 	return d
 }
@@ -49,6 +50,7 @@ func (d *Allocator) NoteChanged(e world.Entry) {
 	if e.Kind == world.KindNode {
 		d.changed[e.Key] = struct{}{}
 	}
+	d.parts.noteChanged(e)
 }
 
 // Seen does nothing: a decision about a Node does not depend on how much of it has been written.
@@ -58,26 +60,27 @@ func (d *Allocator) Seen(decide.View, world.Entry) time.Time { return time.Time{
 func (d *Allocator) Decide(v decide.View) (desired []decide.Desired, again time.Time) {
 	names := d.concernedNodes(v)
 	if len(names) == 0 {
-		return nil, time.Time{}
+		return nil, d.parts.again
 	}
+	d.parts.again = time.Time{}
 	for _, name := range names {
 		d.taken.putNode(name, v.Node(name))
 	}
 	w := d.reader.Reading(v.World)
 	for _, name := range names {
-		n := v.Node(name)
+		n, said := v.Node(name), v.Said(name)
 		if n == nil {
 			d.forgetNode(name)
 			continue
 		}
 		a := d.taken.allocateNode(w, n)
-		if d.open[name] = struct{}{}; a.isSettled(n) {
-			delete(d.open, name)
-		} else {
+		d.parts.allocateParts(w, d.taken, n, said, v.Now, &a)
+		if d.open[name] = struct{}{}; !a.isSettled(n) || !world.SameParts(a.Further, n.Further) {
 			d.taken.giveNode(n, a)
+		} else if len(a.Further) == 0 && !d.parts.hasPods(name) {
+			delete(d.open, name)
 		}
 		_, changed := d.changed[name]
-		said := v.Said(name)
 		last, is := d.last[name]
 		if is = is && last.uid == said.UID; !is {
 			last.Allocation = Allocation{}
@@ -89,17 +92,21 @@ func (d *Allocator) Decide(v decide.View) (desired []decide.Desired, again time.
 	}
 	d.stale = false
 	clear(d.changed)
-	return desired, time.Time{}
+	return desired, d.parts.again
 }
 
 // concernedNodes returns the nodes that must be decided about, by name.
 func (d *Allocator) concernedNodes(v decide.View) []string {
+	if d.taken == nil {
+		d.parts.noteAll(v.World)
+	}
+	d.parts.followChanges(v.World, func(node string) { d.changed[node] = struct{}{} })
 	names := slices.Collect(maps.Keys(d.changed))
 	if d.taken == nil {
 		d.taken = newTaken()
 		names = append(names, v.Nodes()...)
 	}
-	if len(names) > 0 || d.stale {
+	if len(names) > 0 || d.stale || d.parts.isDue(v.Now) {
 		names = slices.AppendSeq(names, maps.Keys(d.open))
 	}
 	slices.Sort(names)
@@ -111,13 +118,14 @@ func (d *Allocator) forgetNode(name string) {
 	delete(d.open, name)
 	delete(d.last, name)
 	delete(d.told, name)
+	delete(d.parts.left, name)
 }
 
 // desiredNode is a Node with what it gets, given what it got last.
 func (d *Allocator) desiredNode(n *world.Node, a, last Allocation) decide.Desired {
 	one := decide.Desired{Kind: world.KindNode, Key: n.Name, Decision: world.Decision{UID: n.UID}}
 	one.Decision.Status = world.Allocation{
-		ID: a.ID, Subnets: a.Subnets, Join: a.Join, Transit: a.Transit, Record: a.Record,
+		ID: a.ID, Subnets: a.Subnets, Further: a.Further, Join: a.Join, Transit: a.Transit, Record: a.Record,
 		Problem: decide.Messages(a.Problems),
 	}
 	one.Events = d.told.Tell(n.Name, n.UID, n.AllocationProblem != "", a.Problems)
@@ -135,6 +143,7 @@ func (d *Allocator) desiredNode(n *world.Node, a, last Allocation) decide.Desire
 
 func (a Allocation) equalAllocation(o Allocation) bool {
 	return a.ID == o.ID && slices.Equal(a.Subnets, o.Subnets) && slices.Equal(a.Join, o.Join) &&
+		world.SameParts(a.Further, o.Further) &&
 		slices.Equal(a.Transit, o.Transit) && a.Record.Same(o.Record) && slices.Equal(a.Problems, o.Problems)
 }
 

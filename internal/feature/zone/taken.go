@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -11,19 +12,24 @@ import (
 type taken struct {
 	by       map[string]*world.Node // the nodes as they were indexed
 	ids      index[int]
-	subnets  index[netip.Prefix]
+	pools    map[string]*pool  // of node subnets, by network
 	addrs    index[netip.Addr] // recorded ones, of nodes that claim nothing else
 	macs     index[world.HardwareAddr]
 	gateways index[netip.Addr] // of nodes that are recorded
 	id       int               // no lower one is free
-	parts    [2]position       // by family: no subnet before it is free
+}
+
+// pool is the node subnets of one network.
+type pool struct {
+	taken index[netip.Prefix]
+	from  [2]position // by family: no subnet before it is free
 }
 
 // position is that of a node subnet: which cluster subnet it is a part of, and the number of the part.
 type position struct{ subnet, part int }
 
 func newTaken() *taken {
-	return &taken{by: map[string]*world.Node{}, ids: index[int]{}, subnets: index[netip.Prefix]{},
+	return &taken{by: map[string]*world.Node{}, ids: index[int]{}, pools: map[string]*pool{},
 		addrs: index[netip.Addr]{}, macs: index[world.HardwareAddr]{}, gateways: index[netip.Addr]{},
 		id: world.FirstID}
 }
@@ -47,8 +53,9 @@ func (t *taken) putNode(name string, now *world.Node) {
 	}
 	if old != nil {
 		t.noteNode(old, false)
-		if now == nil || old.ID != now.ID || !slices.Equal(old.Subnets, now.Subnets) {
-			t.id, t.parts = world.FirstID, [2]position{} // something may be free again
+		if now == nil || old.ID != now.ID || !slices.Equal(old.Subnets, now.Subnets) ||
+			!world.SameParts(old.Further, now.Further) {
+			t.searchAnew()
 		}
 	}
 	if t.by[name] = now; now == nil {
@@ -58,10 +65,18 @@ func (t *taken) putNode(name string, now *world.Node) {
 	t.noteNode(now, true)
 }
 
+// searchAnew is for when something may be free again.
+func (t *taken) searchAnew() {
+	t.id = world.FirstID
+	for _, p := range t.pools {
+		p.from = [2]position{}
+	}
+}
+
 // giveNode notes that a node has what it was allocated.
 func (t *taken) giveNode(n *world.Node, a Allocation) {
 	given := *n
-	given.ID, given.Subnets = a.ID, a.Subnets
+	given.ID, given.Subnets, given.Further = a.ID, a.Subnets, a.Further
 	t.putNode(n.Name, &given)
 }
 
@@ -69,8 +84,9 @@ func (t *taken) noteNode(n *world.Node, is bool) {
 	if n.ID != 0 {
 		world.NoteInIndex(t.ids, n.ID, n.Name, is)
 	}
-	for _, p := range n.Subnets {
-		world.NoteInIndex(t.subnets, p, n.Name, is)
+	t.noteSubnets(ref.DefaultNetwork, n, is)
+	for network := range n.Further {
+		t.noteSubnets(network, n, is)
 	}
 	if n.Record.MAC.IsValid() && (n.UplinkMAC == n.Record.MAC || !n.UplinkMAC.IsValid()) {
 		world.NoteInIndex(t.macs, n.Record.MAC, n.Name, is)
@@ -87,6 +103,25 @@ func (t *taken) noteNode(n *world.Node, is bool) {
 	}
 }
 
+func (t *taken) noteSubnets(network string, n *world.Node, is bool) {
+	p := t.poolOf(network)
+	for _, subnet := range n.In(network).Subnets {
+		world.NoteInIndex(p.taken, subnet, n.Name, is)
+	}
+	if len(p.taken) == 0 {
+		delete(t.pools, network)
+	}
+}
+
+func (t *taken) poolOf(network string) *pool {
+	p := t.pools[network]
+	if p == nil {
+		p = &pool{taken: index[netip.Prefix]{}}
+		t.pools[network] = p
+	}
+	return p
+}
+
 // freeID returns the lowest id that no node has, or 0 if all up to the highest are taken.
 func (t *taken) freeID(highest int) int {
 	for ; t.id <= highest; t.id++ {
@@ -97,14 +132,15 @@ func (t *taken) freeID(highest int) int {
 	return 0
 }
 
-// freeSubnet returns the lowest subnet of a family that no node has.
-func (t *taken) freeSubnet(c *world.Config, f world.Family) (netip.Prefix, bool) {
-	at := &t.parts[f]
-	for ; at.subnet < len(c.ClusterSubnets); *at = (position{at.subnet + 1, 0}) {
-		s := c.ClusterSubnets[at.subnet]
+// freeSubnet returns the lowest subnet of a family and network that no node has.
+func (t *taken) freeSubnet(net *world.Network, f world.Family) (netip.Prefix, bool) {
+	p := t.poolOf(net.Name)
+	at := &p.from[f]
+	for ; at.subnet < len(net.Subnets); *at = (position{at.subnet + 1, 0}) {
+		s := net.Subnets[at.subnet]
 		for ; world.FamilyOf(s.CIDR.Addr()) == f && at.part < countNodeSubnets(s); at.part++ {
-			if p := nthNodeSubnet(s, at.part); len(t.subnets[p]) == 0 {
-				return p, true
+			if one := nthNodeSubnet(s, at.part); len(p.taken[one]) == 0 {
+				return one, true
 			}
 		}
 	}

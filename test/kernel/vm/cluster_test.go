@@ -120,8 +120,9 @@ func (c *cluster) record(i int, m sandbox.Member) {
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"},
 		ObjectMeta: metav1.ObjectMeta{
 			Name: m.Name, UID: types.UID("uid-" + m.Name),
-			Labels:      map[string]string{"k8s.ovn.org/egress-assignable": ""},
-			Annotations: kube.AllocationAnnotations(id, subnets, join, transit),
+			Labels: map[string]string{"k8s.ovn.org/egress-assignable": ""},
+			Annotations: kube.AllocationAnnotations(world.Allocation{ID: id, Subnets: subnets, Join: join,
+				Transit: transit}),
 		},
 	}
 	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}

@@ -1,0 +1,78 @@
+package zone
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/egret-net/egret/internal/world"
+)
+
+// partKeptFor is how long a node keeps its subnets of a network after its last pod there. After a deletion by force a
+// pod may send for some seconds, until its kubelet follows. Another node's pod with its address would get the answers.
+const partKeptFor = 10 * time.Minute
+
+// parts remembers what decides which networks each node has a part of, beside its pods.
+type parts struct {
+	*members
+	known map[string]struct{}             // networks that nodes had a part of in this term
+	left  map[string]map[string]time.Time // by node and network: since when a node with a part of it has no pod there
+	again time.Time                       // when the next part is released; zero: nothing is due
+}
+
+func newParts() *parts {
+	return &parts{members: newMembers(), known: map[string]struct{}{}, left: map[string]map[string]time.Time{}}
+}
+
+// isDue says whether a part must be released.
+func (p *parts) isDue(now time.Time) bool { return !p.again.IsZero() && !now.Before(p.again) }
+
+// allocateParts gives a node subnets of each network that a pod of it is in. It keeps what the Node says of a network
+// that this leader has not known yet. The network may get its number later, or the writer is another plugin.
+func (p *parts) allocateParts(w *world.View, t *taken, n, said *world.Node, now time.Time, a *Allocation) {
+	names, further := p.networksOf(w, n.Name), map[string]world.NodeNetwork{}
+	for name, part := range said.Further {
+		if _, known := p.known[name]; w.Network(name) == nil && !known {
+			further[name] = part
+		}
+	}
+	for _, name := range append(names, p.keptParts(n, names, now)...) {
+		net := w.Network(name)
+		if net == nil {
+			continue
+		}
+		p.known[name] = struct{}{}
+		if subnets := t.allocateSubnets(net, n, a); len(subnets) > 0 {
+			further[name] = world.NodeNetwork{Subnets: subnets}
+		}
+	}
+	if len(further) > 0 {
+		a.Further = further
+	}
+}
+
+// keptParts are the networks, beside those of a node's pods, of which it keeps its part for a while.
+func (p *parts) keptParts(n *world.Node, used []string, now time.Time) (kept []string) {
+	was, left := p.left[n.Name], map[string]time.Time{}
+	for _, name := range slices.Sorted(maps.Keys(n.Further)) {
+		if slices.Contains(used, name) {
+			continue
+		}
+		since, is := was[name]
+		if !is {
+			since = now
+		}
+		end := since.Add(partKeptFor)
+		if left[name] = since; !now.Before(end) {
+			continue
+		}
+		kept = append(kept, name)
+		if p.again.IsZero() || end.Before(p.again) {
+			p.again = end
+		}
+	}
+	if p.left[n.Name] = left; len(left) == 0 {
+		delete(p.left, n.Name)
+	}
+	return kept
+}
