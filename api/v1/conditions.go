@@ -226,6 +226,7 @@ const (
 	// ReasonDefinitionDeleted: a NetworkAttachmentDefinition is being deleted, after the last pod of its namespace.
 	ReasonDefinitionDeleted = "NetworkAttachmentDefinitionDeleted"
 
-	// ReasonNetworkUnsupported: Egret does not serve such networks; the message says what of it.
+	// ReasonNetworkUnsupported: Egret does not serve such networks; the message says what of it. An EgressService has
+	// it where its namespace has a network of its own.
 	ReasonNetworkUnsupported = "NetworkNotSupported"
 )

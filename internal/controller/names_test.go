@@ -53,6 +53,7 @@ func TestNamesAreTheAPIs(t *testing.T) {
 		{egressip.EventNetworksRemoved, v1.EventNetworksRemoved},
 		{egressip.EventTrafficProblem, v1.EventTrafficProblem},
 		{egressservice.LabelPrefix, v1.LabelEgressService},
+		{egressservice.ReasonNetworkUnsupported, v1.ReasonNetworkUnsupported},
 		{egressservice.ReasonNoService, v1.ReasonNoService},
 		{egressservice.ReasonTooMany, v1.ReasonTooManyEgressServices},
 		{egressservice.ConditionAssigned, v1.ConditionAssigned},

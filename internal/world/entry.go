@@ -45,6 +45,7 @@ const (
 	KindFormer // the former claims to one address of this node's pods
 	KindAttachments
 	KindAttachment
+	KindAttachedAt // the pods of this node that have one address in the default network
 	KindServices
 	KindService
 	KindEndpoints      // the endpoints of one Service

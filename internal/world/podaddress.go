@@ -138,11 +138,28 @@ func (w *World) attachmentChanged(old, now *Attachment) {
 	for a := range old.podAddresses(w.Self) {
 		removeFromIndex(w.attachedAt, a, key)
 		w.noteAddressAt(a, old)
+		w.noteAttachedAt(a)
 	}
 	for a := range now.podAddresses(w.Self) {
 		w.attachedAt[a] = append(withoutString(w.attachedAt[a], key), key)
 		w.noteAddressAt(a, now)
+		w.noteAttachedAt(a)
 	}
+}
+
+func (w *World) noteAttachedAt(a podAddress) {
+	if a.network == ref.DefaultNetwork {
+		w.noteChanged(KindAttachedAt, a.ip.String())
+	}
+}
+
+// HasOwnNetwork says whether an address in the default network is that of a pod of this node whose namespace has, or
+// asks for, a network of its own.
+func (w *View) HasOwnNetwork(ip netip.Addr) bool {
+	w.noteRead(KindAttachedAt, ip.String())
+	return slices.ContainsFunc(w.attachedAt[podAddress{w.Self, ref.DefaultNetwork, ip}], func(key string) bool {
+		return w.PrimaryNetwork(w.attachments[key].Namespace) != ref.DefaultNetwork
+	})
 }
 
 // podAddresses are those of an attachment on a node; none of nil.

@@ -28,6 +28,7 @@ const (
 	ReasonInvalidSelector      = "InvalidSelector"
 	ReasonNetworkNotAllowed    = "NetworkNotAllowed"
 	ReasonTooMany              = "TooManyEgressServices"
+	ReasonNetworkUnsupported   = "NetworkNotSupported"
 	ReasonNoService            = "NoService"
 	ReasonNotLoadBalancer      = "NotLoadBalancer"
 	ReasonNoIngressIP          = "NoIngressIP"

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -91,6 +92,10 @@ func (f *facts) noteProblems(w *world.View, s *world.EgressService, service *wor
 		f.reason = ReasonNetworkNotAllowed
 		f.message = fmt.Sprintf("annotation %s of namespace %s does not list routing table %s: name one that it lists, "+
 			"or ask an administrator to add it", networksAnnotation, s.Namespace, s.Table)
+	case w.PrimaryNetwork(s.Namespace) != ref.DefaultNetwork:
+		f.reason = ReasonNetworkUnsupported
+		f.message = fmt.Sprintf("namespace %s has a network of its own, and EgressServices serve the default network "+
+			"alone: use another namespace", s.Namespace)
 	case service == nil:
 		f.reason = ReasonNoService
 		f.message = "there is no Service " + s.Key() + " with a cluster IP that this cluster's network serves"

@@ -176,6 +176,9 @@ func TestRefusals(t *testing.T) {
 		"no Service": {func(c *cluster) {
 			c.set(func(w *world.World) { w.DelService("ns0/s0") })
 		}, egressservice.ReasonNoService},
+		"another network": {func(c *cluster) {
+			c.set(func(w *world.World) { ownNetwork(w, true) })
+		}, egressservice.ReasonNetworkUnsupported},
 		"another type": {func(c *cluster) {
 			c.service(func(s *world.Service) { s.LoadBalancer, s.LoadBalancerIPs = false, nil })
 		}, egressservice.ReasonNotLoadBalancer},
@@ -213,6 +216,7 @@ func TestRefusals(t *testing.T) {
 			if again := c.decides(); again != "" {
 				t.Errorf("told again of %q", again)
 			}
+			c.set(func(w *world.World) { ownNetwork(w, false) })
 			c.service(func(*world.Service) {})
 			c.object(func(s *world.EgressService) { s.Nodes, s.Problems = world.NodeSelector{}, nil })
 			c.decides()
@@ -221,6 +225,16 @@ func TestRefusals(t *testing.T) {
 			c.is(`"n1" leaving [] label [n1] Ready=True Held`)
 		})
 	}
+}
+
+// ownNetwork says whether the namespace asks for a network of its own.
+func ownNetwork(w *world.World, own bool) {
+	n := world.Namespace{Name: "ns0"}
+	if has := w.Namespace(n.Name); has != nil {
+		n = *has
+	}
+	n.OwnNetwork = own
+	w.SetNamespace(&n)
 }
 
 // TestHostWithoutEndpoints: while no pod is behind the Service, or none is ready, the host stays and one is chosen, so

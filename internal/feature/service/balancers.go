@@ -36,18 +36,19 @@ func (b balancers) addVIP(at scope, protocol string, ip netip.Addr, port uint16,
 	b[id][netip.AddrPortFrom(ip, port)] = to
 }
 
-func (b balancers) writeRows(c *world.Config, node string, s *world.Service, out *plan.Rows) {
+func (b balancers) writeRows(c *world.Config, names plan.Names, node string, s *world.Service,
+	out *plan.Rows) {
 	for id, endpoints := range b {
 		if lacksConnectionEnd(id.protocol) {
 			addDatagramRows(id.protocol, endpoints, out)
 		}
-		name := "Service_" + s.Key() + "_" + strings.ToUpper(id.protocol) + "_" + string(id.scope)
+		name := names.Row("Service_") + s.Key() + "_" + strings.ToUpper(id.protocol) + "_" + string(id.scope)
 		if id.scope != scopeCluster {
 			name += "_" + node
 		}
-		group := plan.Group(plan.DefaultNames().ServiceLBGroup())
+		group := plan.Group(names.ServiceLBGroup())
 		if id.scope == scopeRouter || id.scope == scopeLocalRouter {
-			group = plan.Group(plan.DefaultNames().GatewayLBGroup())
+			group = plan.Group(names.GatewayLBGroup())
 		}
 		cols := plan.Cols{
 			"name": name, "protocol": id.protocol, "vips": vipsColumn(endpoints), "options": optionsColumn(c, s, id),

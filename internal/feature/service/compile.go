@@ -4,7 +4,7 @@
 // In: Services with all their endpoints, and facts of this node. Out: Load_Balancer rows in two groups, one that the
 // node switch refers to and one that the gateway router does, and one flow an address and port. endpoints.go says which
 // endpoints count, claims.go which Service has an address; both are pure, and every plane takes its answers from there.
-// Services are of the cluster default network only.
+// Services of namespaces with a network of their own have load balancers there, and cluster IPs alone (network.go).
 package service
 
 import (
@@ -25,6 +25,10 @@ func (Balancers) Compile(w *world.View, key string, out *plan.Rows) {
 	if !ok || s == nil {
 		return
 	}
+	if !isInDefaultNetwork(w, s) {
+		compileInNetwork(w, s, out)
+		return
+	}
 	rows := balancers{}
 	for _, p := range s.Ports {
 		for _, f := range w.Config.Families() {
@@ -38,7 +42,7 @@ func (Balancers) Compile(w *world.View, key string, out *plan.Rows) {
 			byLocalOnly(w, s, p, f, rows)
 		}
 	}
-	rows.writeRows(w.Config, w.Self, s, out)
+	rows.writeRows(w.Config, plan.DefaultNames(), w.Self, s, out)
 }
 
 // onSwitch is what pods of this node meet, and what the host sends in by its management port: in-cluster clients are

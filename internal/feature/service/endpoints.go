@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -34,10 +35,11 @@ const zoneLabel = "topology.kubernetes.io/zone"
 // terminate and still serve (KEP-1669). If every ready one has a hint, it chooses those that hints give to this node,
 // else to its zone (KEP-2433, KEP-3015).
 func BackendsOf(w *world.View, s *world.Service, p world.ServicePort, f world.Family) Backends {
-	all := slices.DeleteFunc(slices.Clone(p.Endpoints), func(e world.Endpoint) bool {
-		_, what := clusterSubnetOf(w.Config, e.Addr())
-		return world.FamilyOf(e.Addr()) != f || what != "" && what != forPods || isTunnel(w.Config, p, e)
-	})
+	network := w.PrimaryNetwork(s.Namespace)
+	all := reachableEndpoints(w, s, p, f)
+	if network != ref.DefaultNetwork {
+		all = endpointsIn(w, s, network, p, f)
+	}
 	var b Backends
 	b.Cluster = usableEndpoints(all)
 	if hinted := hintedEndpoints(w, b.Cluster); len(hinted) > 0 {
@@ -47,7 +49,9 @@ func BackendsOf(w *world.View, s *world.Service, p world.ServicePort, f world.Fa
 	if !s.ExternalLocal && !s.InternalLocal {
 		return b
 	}
-	local := usableEndpoints(slices.DeleteFunc(all, func(e world.Endpoint) bool { return !isOnThisNode(w, e) }))
+	local := usableEndpoints(slices.DeleteFunc(all, func(e world.Endpoint) bool {
+		return !isOnThisNode(w, network, e)
+	}))
 	if s.InternalLocal {
 		b.Internal = local
 	}
@@ -116,13 +120,13 @@ func filterByHint(all []world.Endpoint, name string, hints func(world.Endpoint) 
 
 // isOnThisNode says whether an endpoint is on this very node: its slice says so or does not say, and the address is one
 // of the node's pods or its host's own.
-func isOnThisNode(w *world.View, e world.Endpoint) bool {
+func isOnThisNode(w *world.View, network string, e world.Endpoint) bool {
 	if e.Node != "" && e.Node != w.Self {
 		return false
 	}
 	n := w.Node(w.Self)
 	return OnOwnHost(w, e.Addr()) || n != nil &&
-		slices.ContainsFunc(n.Subnets, func(p netip.Prefix) bool { return p.Contains(e.Addr()) })
+		slices.ContainsFunc(n.In(network).Subnets, func(p netip.Prefix) bool { return p.Contains(e.Addr()) })
 }
 
 // OnOwnHost says whether an address is this host's own, so that its servers are host-networked.

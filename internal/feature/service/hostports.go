@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -22,7 +23,7 @@ func (HostPorts) Per() world.Kind { return world.KindService }
 // Compile adds the elements of one Service, and its health check.
 func (HostPorts) Compile(w *world.View, key string, out *plan.Rows) {
 	s := w.Service(key)
-	if _, _, ok := w.Zone(); !ok || s == nil {
+	if _, _, ok := w.Zone(); !ok || s == nil || !isInDefaultNetwork(w, s) {
 		return
 	}
 	for _, p := range s.Ports {
@@ -274,7 +275,8 @@ func healthCheck(w *world.View, s *world.Service, out *plan.Rows) {
 	ready := map[netip.Addr]bool{}
 	for _, p := range s.Ports {
 		for _, e := range p.Endpoints {
-			if e.Ready && world.FamilyOf(e.Addr()) == world.FamilyOf(s.ClusterIPs[0]) && isOnThisNode(w, e) {
+			if e.Ready && world.FamilyOf(e.Addr()) == world.FamilyOf(s.ClusterIPs[0]) &&
+				isOnThisNode(w, ref.DefaultNetwork, e) {
 				ready[e.Addr()] = true
 			}
 		}

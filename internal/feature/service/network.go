@@ -1,0 +1,78 @@
+package service
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/ref"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// isInDefaultNetwork says whether a Service is one of the default network: hosts and the outside reach those alone.
+func isInDefaultNetwork(w *world.View, s *world.Service) bool {
+	return w.PrimaryNetwork(s.Namespace) == ref.DefaultNetwork
+}
+
+// compileInNetwork adds the load balancers of a Service in its namespace's own network: those of the node's switch
+// there, for cluster IPs.
+func compileInNetwork(w *world.View, s *world.Service, out *plan.Rows) {
+	part := w.Part(w.PrimaryNetwork(s.Namespace))
+	if part == nil {
+		return
+	}
+	rows := balancers{}
+	for _, p := range s.Ports {
+		for _, f := range part.Families() {
+			onSwitch(w, s, p, f, part.Host, rows)
+		}
+	}
+	rows.writeRows(w.Config, plan.Names{Network: part.Name, ID: part.ID}, w.Self, s, out)
+}
+
+// reachableEndpoints are the endpoints of a Service of the default network that connections may go to. A pod that has a
+// network of its own is no endpoint there, whatever a slice says: behind the host's own connections the pod would take
+// everybody for its kubelet.
+func reachableEndpoints(w *world.View, s *world.Service, p world.ServicePort, f world.Family) []world.Endpoint {
+	return slices.DeleteFunc(slices.Clone(p.Endpoints), func(e world.Endpoint) bool {
+		_, what := clusterSubnetOf(w.Config, e.Addr())
+		return world.FamilyOf(e.Addr()) != f || what != "" && what != forPods || isTunnel(w.Config, p, e) ||
+			what == forPods && isOnThisNode(w, ref.DefaultNetwork, e) && w.HasOwnNetwork(e.Addr())
+	})
+}
+
+// endpointsIn are the endpoints of a Service in another network, sorted by address and port, each once. EndpointSlices
+// name pods' addresses in the default network: here are those that the same pods have in this one. A slice that names
+// another address than the pod's is of a former pod with that name. Hosts keep their addresses.
+func endpointsIn(w *world.View, s *world.Service, network string, p world.ServicePort,
+	f world.Family) []world.Endpoint {
+	var out []world.Endpoint
+	for _, e := range p.Endpoints {
+		_, what := clusterSubnetOf(w.Config, e.Addr())
+		switch {
+		case world.FamilyOf(e.Addr()) != f:
+		case what == "" && !isTunnel(w.Config, p, e):
+			out = append(out, e)
+		case what == forPods && e.Pod != "":
+			if ip, ok := addressIn(w, network, s.Namespace+"/"+e.Pod, e.Addr()); ok {
+				e.AddrPort = netip.AddrPortFrom(ip, e.Port())
+				out = append(out, e)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b world.Endpoint) int { return a.AddrPort.Compare(b.AddrPort) })
+	return slices.CompactFunc(out, func(a, b world.Endpoint) bool { return a.AddrPort == b.AddrPort })
+}
+
+// addressIn is the address in a network of the pod that has one in the default network, of the same family.
+func addressIn(w *world.View, network, key string, at netip.Addr) (netip.Addr, bool) {
+	p := w.Pod(key)
+	if p == nil || !slices.Contains(p.IPs, at) {
+		return netip.Addr{}, false
+	}
+	ips := world.FamilyOf(at).OfAddrs(w.PodIPs(p, network))
+	if len(ips) == 0 {
+		return netip.Addr{}, false
+	}
+	return ips[0], true
+}
