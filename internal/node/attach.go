@@ -42,7 +42,8 @@ func (a *Agent) SaidAddresses(ctx context.Context) (all []netip.Addr, err error)
 // UserspaceDatapath says whether OVS forwards in userspace.
 func (a *Agent) UserspaceDatapath() bool { return a.config.UserspaceOVS }
 
-// Pod waits briefly for the pod to be in the world; else it asks the API server for it.
+// Pod waits briefly for the pod to be in the world; else it asks the API server for it. Whether it is refused is asked
+// again when the pod is attached (attachPod), after the reads.
 func (a *Agent) Pod(ctx context.Context, namespace, name, uid string) (cniserver.PodInfo, error) {
 	short, cancel := context.WithTimeout(ctx, podWait)
 	defer cancel()
@@ -51,7 +52,8 @@ func (a *Agent) Pod(ctx context.Context, namespace, name, uid string) (cniserver
 		if p == nil || uid != "" && p.UID != uid {
 			return cniserver.PodInfo{}, false
 		}
-		return cniserver.PodInfo{UID: p.UID, HostNetwork: p.HostNetwork}, true
+		refused := a.kinds.RefusePods(&w.View, namespace)
+		return cniserver.PodInfo{UID: p.UID, HostNetwork: p.HostNetwork, Refused: refused}, true
 	})
 	if err == nil {
 		return info, nil

@@ -183,6 +183,9 @@ func TestPodIsRefused(t *testing.T) {
 	if err := a.Attached(t.Context(), ofShop); err == nil || err.Error() != "not in shop" {
 		t.Errorf("attached: %v", err)
 	}
+	if info, err := a.Pod(t.Context(), "shop", "p", "u"); err != nil || info.Refused != "not in shop" {
+		t.Errorf("looked up: %+v, %v", info, err)
+	}
 }
 
 // TestPodStartsByWhatWasWrittenBefore: the watches of namespaces and of EgressIPs are late; what was written before the

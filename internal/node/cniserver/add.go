@@ -2,6 +2,7 @@ package cniserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -63,6 +64,9 @@ func (s *Server) lookUpPod(ctx context.Context, want cni.Pod) (PodInfo, error) {
 	if pod.HostNetwork {
 		return PodInfo{}, fmt.Errorf("pod %s/%s is of the host network and gets no interface: this is an error of "+
 			"the runtime", want.Namespace, want.Name)
+	}
+	if pod.Refused != "" {
+		return PodInfo{}, errors.New(pod.Refused)
 	}
 	return pod, nil
 }

@@ -37,6 +37,8 @@ type Attachments interface {
 type PodInfo struct {
 	UID         string
 	HostNetwork bool
+	// Refused says why pods of its namespace cannot start, by what the agent knows already; "": they can.
+	Refused string
 }
 
 // Node is the agent's loop.

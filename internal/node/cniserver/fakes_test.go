@@ -73,6 +73,8 @@ type fakeNode struct {
 	notReady    error
 	uid         string // of all pods
 	hostNetwork bool
+	refused     string
+	annotated   int // calls
 	annotations map[string]cniserver.PodNetworks
 	attached    map[string]cniserver.PodPort
 	said        []netip.Addr
@@ -102,12 +104,13 @@ func (n *fakeNode) MTU() int                { return 1400 }
 func (n *fakeNode) UserspaceDatapath() bool { return true }
 
 func (n *fakeNode) Pod(context.Context, string, string, string) (cniserver.PodInfo, error) {
-	return cniserver.PodInfo{UID: n.uid, HostNetwork: n.hostNetwork}, n.at("Pod")
+	return cniserver.PodInfo{UID: n.uid, HostNetwork: n.hostNetwork, Refused: n.refused}, n.at("Pod")
 }
 
 func (n *fakeNode) Annotate(_ context.Context, namespace, name, _ string, nets cniserver.PodNetworks) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	n.annotated++
 	if nets == nil {
 		delete(n.annotations, namespace+"/"+name)
 		return nil

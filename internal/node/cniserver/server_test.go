@@ -646,6 +646,18 @@ func TestSubnetsThatChange(t *testing.T) {
 	}
 }
 
+// TestRefusedPod: of a pod that is refused nothing is made, and nothing written.
+func TestRefusedPod(t *testing.T) {
+	l := newLab(t, "10.244.1.0/24")
+	l.node.refused = "no network yet"
+	_, err := l.add(l.pod("p", "container"))
+	wantCode(t, err, types.ErrInternal, "no network yet")
+	l.wantNothingLeft()
+	if l.node.annotated > 0 {
+		t.Errorf("its annotations were written %d times", l.node.annotated)
+	}
+}
+
 func TestNetnsThatIsNotThere(t *testing.T) {
 	l := newLab(t, "10.244.1.0/24")
 	_, err := l.cni.AddNetworkList(t.Context(), l.conflist("1.0.0"), runtimeConf("a", "c1", "/run/netns/none"))
