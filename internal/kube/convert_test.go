@@ -271,6 +271,35 @@ func TestPodAddresses(t *testing.T) {
 	}
 }
 
+// TestPodInterfaces: what is not what an agent writes for a pod of that namespace is no interface.
+func TestPodInterfaces(t *testing.T) {
+	const good = `"shop/blue":{"ip_addresses":["10.9.0.5/24","fd09::5/64"],"mac_address":"0a:58:0a:09:00:05",` +
+		`"role":"primary","network":"cluster_udn_blue"}`
+	const want = "[{cluster_udn_blue 0a:58:0a:09:00:05 [10.9.0.5 fd09::5]}]"
+	full := good
+	for i := range maxPodNetworks {
+		full += fmt.Sprintf(`,"shop/%d":{}`, i)
+	}
+	for text, want := range map[string]string{
+		"": "[]", "{" + good: "[]", "{" + full + "}": "[]",
+		"{" + good + "}": want,
+		`{"default":{"ip_addresses":["10.244.1.5/24"],"role":"infrastructure-locked"},` + good + "}": want,
+		"{" + strings.Replace(good, "shop/", "other/", 1) + "}":                                      "[]",
+		"{" + strings.Replace(good, "primary", "secondary", 1) + "}":                                 "[]",
+		"{" + strings.Replace(good, "cluster_udn_blue", "default", 1) + "}":                          "[]",
+		"{" + strings.Replace(good, "cluster_udn_blue", "", 1) + "}":                                 "[]",
+		"{" + strings.Replace(good, "_udn_", strings.Repeat("x", maxNetworkName), 1) + "}":           "[]",
+		"{" + strings.Replace(good, "0a:58", "0b:58", 1) + "}":                                       "[]",
+		"{" + strings.Replace(good, "0a:58", `0a unknown`, 1) + "}":                                  "[]",
+		"{" + strings.Replace(good, "10.9.0.5/24", "10.9.0.500/24", 1) + "}":                         "[]",
+	} {
+		meta := metav1.ObjectMeta{Namespace: "shop", Annotations: map[string]string{v1.AnnotationPodNetworks: text}}
+		if have := fmt.Sprint(Pod(&corev1.Pod{ObjectMeta: meta}).Further); have != want {
+			t.Errorf("%s: have %s, want %s", text, have, want)
+		}
+	}
+}
+
 func TestEgressIP(t *testing.T) {
 	o := &v1.EgressIP{ObjectMeta: metav1.ObjectMeta{Name: "e",
 		Annotations: map[string]string{v1.AnnotationWhenUnassigned: "drop"}},

@@ -36,6 +36,7 @@ func Pod(o *corev1.Pod) *world.Pod {
 		IPs: ips, Confirmed: told, HostNetwork: o.Spec.HostNetwork, Running: o.Status.Phase == corev1.PodRunning,
 		Completed: o.Status.Phase == corev1.PodSucceeded || o.Status.Phase == corev1.PodFailed,
 		HostPorts: hostPorts(o),
+		Further:   furtherInterfaces(o.Namespace, o.Annotations[v1.AnnotationPodNetworks]),
 	}
 }
 
@@ -77,6 +78,8 @@ type podNetwork struct {
 	MACAddress  string   `json:"mac_address,omitempty"`
 	GatewayIPs  []string `json:"gateway_ips,omitempty"`
 	Role        string   `json:"role,omitempty"`
+	// Network is its name, which the key of an entry, a definition, does not say.
+	Network string `json:"network,omitempty"`
 }
 
 // podIPs are a pod's addresses. told: its status says them.
@@ -98,16 +101,7 @@ func annotatedIPs(text string) []netip.Addr {
 	if ofDefault(text, &own) != nil {
 		return nil
 	}
-	list, tooMany := atMost(own.IPAddresses, maxPodIPs)
-	ps, err := parsePrefixes(list)
-	if err != nil || tooMany != nil {
-		return nil
-	}
-	var out []netip.Addr
-	for _, p := range ps {
-		out = append(out, p.Addr())
-	}
-	return out
+	return own.readIPs()
 }
 
 // PodAnnotations are those that a node's agent writes on a pod before its network is up: its addresses with their
