@@ -585,30 +585,56 @@ func egressIP(changes ...change) *unstructured.Unstructured {
 	return changed("k8s.ovn.org/v1", "EgressIP", "", "prod", map[string]any{"egressIPs": []any{"172.18.0.33"}}, changes)
 }
 
-// TestMarkIsTheControllers: nobody makes an EgressIP with a mark, and the controller alone gives it one, once. What is
-// changed beside it passes. The words are those that OVN-Kubernetes' own tests look for.
+// TestMarkIsTheControllers: nobody makes an EgressIP with a mark. The controller alone gives it one, or another one, as
+// all that it writes. What is changed beside it passes. The words are those that OVN-Kubernetes' own tests look for.
 func TestMarkIsTheControllers(t *testing.T) {
 	j, admin := newJudge(t), &user.DefaultInfo{Name: "admin"}
-	first, second := annotated(v1.Prefix+"egressip-mark", "50000"), annotated(v1.Prefix+"egressip-mark", "50001")
+	marked := func(mark string) change { return annotated(v1.AnnotationEgressIPMark, mark) }
+	first, second := marked("50000"), marked("50001")
 	const (
 		create = `EgressIP resources cannot be created with the "k8s.ovn.org/egressip-mark" annotation. ` +
 			`This annotation is managed by the system.`
 		modify = `The "k8s.ovn.org/egressip-mark" annotation cannot be modified or removed once set. ` +
 			`This annotation is managed by the system.`
+		alone = "of an EgressIP, a number from 50000 to 55000, and nothing else of it"
 	)
+	none := func(mark string) update {
+		return update{controllerUser, "egressips", "", egressIP(), egressIP(marked(mark))}
+	}
+	c, other := controllerUser, annotated(v1.AnnotationWhenUnassigned, "drop")
+	both := func(o *unstructured.Unstructured) {
+		o.SetAnnotations(map[string]string{v1.AnnotationEgressIPMark: "50000", v1.AnnotationWhenUnassigned: "drop"})
+	}
 	j.refusesAll(t, map[string]refused{
 		"made":                  {update{admin, "egressips", "", nil, egressIP(first)}, create},
 		"added":                 {update{admin, "egressips", "", egressIP(), egressIP(first)}, modify},
 		"changed":               {update{admin, "egressips", "", egressIP(first), egressIP(second)}, modify},
 		"taken away":            {update{admin, "egressips", "", egressIP(first), egressIP()}, modify},
-		"changed by controller": {update{controllerUser, "egressips", "", egressIP(first), egressIP(second)}, modify},
-		"removed by controller": {update{controllerUser, "egressips", "", egressIP(first), egressIP()}, modify},
+		"removed by controller": {update{c, "egressips", "", egressIP(first), egressIP()}, modify},
+		"too low":               {none("49999"), alone},
+		"too high":              {none("55001"), alone},
+		"no number":             {none("50000x"), alone},
+		"made by controller":    {update{c, "egressips", "", nil, egressIP()}, alone},
+		"deleted by controller": {update{c, "egressips", "", egressIP(first), nil}, alone},
+		"label by controller":   {update{c, "egressips", "", egressIP(first), egressIP(first, labelled)}, alone},
+		"another annotation":    {update{c, "egressips", "", egressIP(first), egressIP(both)}, alone},
+		"annotation removed":    {update{c, "egressips", "", egressIP(both), egressIP(first)}, alone},
+		"finalizer": {update{c, "egressips", "", egressIP(first), egressIP(first, protectedNetwork)},
+			alone},
+		"addresses": {update{c, "egressips", "", egressIP(first), egressIP(first, func(o *unstructured.Unstructured) {
+			o.Object["spec"] = map[string]any{"egressIPs": []any{"172.18.0.34"}}
+		})}, alone},
 	})
 	for name, u := range map[string]update{
 		"made without":        {admin, "egressips", "", nil, egressIP()},
 		"another annotation":  {admin, "egressips", "", egressIP(), egressIP(annotated("example.org/x", "x"))},
 		"a label of a marked": {admin, "egressips", "", egressIP(first), egressIP(first, labelled)},
-		"controller marks":    {controllerUser, "egressips", "", egressIP(), egressIP(first)},
+		"controller marks":    {c, "egressips", "", egressIP(), egressIP(first)},
+		"the last mark":       none("55000"),
+		"one in between":      none("54999"),
+		"controller replaces": {c, "egressips", "", egressIP(first), egressIP(second)},
+		"beside another":      {c, "egressips", "", egressIP(other), egressIP(both)},
+		"its status":          {c, "egressips", "status", egressIP(first), egressIP(first, conditioned("Ready"))},
 		"deleted":             {admin, "egressips", "", egressIP(first), nil},
 	} {
 		if have := j.refusal(u); have != "" {

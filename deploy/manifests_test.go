@@ -113,7 +113,7 @@ func TestNoUnusedRights(t *testing.T) {
 		"egret-controller": {
 			"nodes": "list patch watch", "pods": "list watch", "namespaces": "list watch", "services": "list watch",
 			"services/status":  "patch",
-			"egressiptraffics": "list watch", "egressips": "list watch", "egressips/status": "patch",
+			"egressiptraffics": "list watch", "egressips": "list patch watch", "egressips/status": "patch",
 			"egressservices": "list watch", "egressservices/status": "patch", "endpointslices": "list watch",
 			"egressnodes":         "list watch",
 			"events":              "create",

@@ -113,6 +113,11 @@ const (
 	WhenUnassignedDrop       = "drop"
 )
 
+// AnnotationEgressIPMark of an EgressIP, written by the controller once a cluster has a network of a user, is the mark
+// of packets from such networks that leave with its addresses: a number from 50000 to 55000. No other EgressIP has it.
+// It stays as long as the object.
+const AnnotationEgressIPMark = Prefix + "egressip-mark"
+
 // AnnotationOverride of an EgressIP, written by an administrator, is OverrideNever, in whatever case: no EgressService
 // decides about packets of the pods that it selects, in the families of its addresses, whether it has a node or not.
 // Another value is refused, and counts as OverrideNever where it was not.

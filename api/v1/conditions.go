@@ -36,6 +36,10 @@ const (
 	// machine says that it has it; the message names that machine's hardware address. It is absent until there is a
 	// first conflict.
 	ConditionAddressConflict = "AddressConflict"
+
+	// ConditionMarked is False while other EgressIPs have all marks, and a cluster has networks of users: pods of such
+	// networks that this EgressIP selects send nothing outside. Otherwise it is absent.
+	ConditionMarked = "Marked"
 )
 
 // Reasons of conditions of an EgressIP.
@@ -114,6 +118,9 @@ const (
 
 	// ReasonNoConflict: nothing of one was received for half a minute (AddressConflict False).
 	ReasonNoConflict = "NoConflict"
+
+	// ReasonNoMarkLeft: other EgressIPs have all marks (Marked False).
+	ReasonNoMarkLeft = "NoMarkLeft"
 )
 
 // Reasons of Events on an EgressIP. Those of type Warning are the ones OVN-Kubernetes emits.
@@ -146,6 +153,10 @@ const (
 	EventTrafficProblem = "TrafficProblem"
 	// EventAddressInUse (Warning): a machine on the network answers for an address of a holder.
 	EventAddressInUse = "AddressInUse"
+	// EventMarkReplaced (Warning): the object gets another mark: its own is invalid, or is an older EgressIP's.
+	EventMarkReplaced = "MarkReplaced"
+	// EventNoMarkLeft (Warning): other EgressIPs have all marks.
+	EventNoMarkLeft = "NoMarkLeft"
 	// EventReleased (Normal): a node gave an address up and no other took it.
 	EventReleased = "Released"
 )

@@ -437,6 +437,21 @@ func TestService(t *testing.T) {
 	}
 }
 
+// TestMark: a mark is read in the one form that it is written in.
+func TestMark(t *testing.T) {
+	for text, want := range map[string]int{"50000": 50000, "55000": 55000, "49999": 0, "55001": 0, "": 0, "x": 0,
+		"+50000": 0, "050000": 0, " 50000": 0, "0xc350": 0, "50000.0": 0, "99999999999999999999": 0, "5\n": 0} {
+		e := EgressIP(&v1.EgressIP{ObjectMeta: metav1.ObjectMeta{
+			Annotations: map[string]string{v1.AnnotationEgressIPMark: text}}})
+		if e.Mark != want || (e.MarkProblem == "") != (want != 0) || strings.Contains(e.MarkProblem, "\n") {
+			t.Errorf("%q is mark %d, problem %q, want %d", text, e.Mark, e.MarkProblem, want)
+		}
+	}
+	if e := EgressIP(&v1.EgressIP{}); e.Mark != 0 || e.MarkProblem != "" {
+		t.Errorf("none is mark %d, problem %q", e.Mark, e.MarkProblem)
+	}
+}
+
 // TestWhenUnassigned: capitals and blanks are understood; what is not counts as drop, and is a problem.
 func TestWhenUnassigned(t *testing.T) {
 	for value, problem := range map[string]bool{"drop": false, "Drop": false, " DROP ": false, "dorp": true, "": true,

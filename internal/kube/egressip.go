@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -24,6 +25,7 @@ func EgressIP(o *v1.EgressIP) *world.EgressIP {
 	e.DropWhenUnassigned, e.UnassignedProblem = whenUnassigned(o.Annotations)
 	override, problem := readAnnotation(o.Annotations, v1.AnnotationOverride, v1.OverrideNever)
 	e.NeverOverridden, e.UnassignedProblem = override, bothProblems(e.UnassignedProblem, problem)
+	e.Mark, e.MarkProblem = readMark(o.Annotations)
 	e.Namespaces, e.Pods, e.SelectorProblem = podSelectors(&o.Spec)
 	e.Traffic, e.TrafficProblem = trafficSelector(&o.Spec)
 	e.TrafficUnknown = e.TrafficProblem != ""
@@ -60,6 +62,20 @@ func readAnnotation(annotations map[string]string, name, value string) (is bool,
 	}
 	return true, plainText(fmt.Sprintf("annotation %s: %q is not %q: write that, or remove the annotation; until then it "+
 		"counts as that", name, text, value))
+}
+
+// readMark reads an EgressIP's mark, in the one form that the controller writes.
+func readMark(annotations map[string]string) (mark int, problem string) {
+	text, given := annotations[v1.AnnotationEgressIPMark]
+	if !given {
+		return 0, ""
+	}
+	mark, err := strconv.Atoi(text)
+	if err != nil || strconv.Itoa(mark) != text || mark < world.FirstMark || mark > world.LastMark {
+		return 0, plainText(fmt.Sprintf("annotation %s: %q is not a number from %d to %d", v1.AnnotationEgressIPMark,
+			text, world.FirstMark, world.LastMark))
+	}
+	return mark, ""
 }
 
 // bothProblems joins two problems, of which either may be none.

@@ -45,3 +45,33 @@ func TestStatusPatchIsWhole(t *testing.T) {
 		}
 	}
 }
+
+// TestMarkIsWrittenAfterTheStatus: one write gives the mark, if the object is at the version that was seen. What else
+// differs of the object comes before, but for mere messages.
+func TestMarkIsWrittenAfterTheStatus(t *testing.T) {
+	placed := world.Placement{Items: []world.Assignment{{Node: "n2", IP: netip.MustParseAddr("172.18.0.33")}}}
+	ready := func(status, message string) []world.Condition {
+		return []world.Condition{{Type: "Ready", Status: status, Message: message}}
+	}
+	shown := &world.EgressIP{Name: "e", Version: "5", Placement: placed, Conditions: ready("True", "a")}
+	for name, x := range map[string]struct {
+		should world.EgressIP
+		status bool
+	}{
+		"the mark alone": {world.EgressIP{Placement: placed, Conditions: ready("True", "a")}, false},
+		"a message":      {world.EgressIP{Placement: placed, Conditions: ready("True", "b")}, false},
+		"a condition":    {world.EgressIP{Placement: placed, Conditions: ready("False", "a")}, true},
+		"a node":         {world.EgressIP{Conditions: ready("True", "a")}, true},
+	} {
+		x.should.Name, x.should.Version, x.should.Mark = "e", "5", 50000
+		w := writeEgressIP(shown, &x.should)
+		p := w.Patch(time.Unix(1000, 0))
+		if have := p.Subresource == "status"; have != x.status {
+			t.Errorf("%s: writes the status: %t", name, have)
+		}
+		const want = `{"metadata":{"resourceVersion":"5","annotations":{"k8s.ovn.org/egressip-mark":"50000"}}}`
+		if !x.status && (string(p.Body) != want || w.Urgent || w.Rewords || w.Version != "5") {
+			t.Errorf("%s: %s, %+v", name, p.Body, w)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"strconv"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -23,16 +24,31 @@ type statusPatch struct {
 	} `json:"status"`
 }
 
-// writeEgressIP makes the status of an EgressIP what it should be, if the object is still at the version that was seen.
+// writeEgressIP makes the status and the mark of an EgressIP what they should be, if the object is still at the version
+// that was seen. The mark has a write of its own, before mere messages and after all else: an API server with earlier
+// permissions would refuse the mark.
 func writeEgressIP(shown, should *world.EgressIP) *Write {
 	urgent := !shown.Placement.Same(&should.Placement)
 	only := !urgent && !shown.Altered && changesMessagesOnly(shown.Conditions, should.Conditions)
+	if shown.Mark != should.Mark && (only || world.SameStatus(shown, should)) {
+		return writeMark(shown, should.Mark)
+	}
 	return &Write{Version: shown.Version, Urgent: urgent, Rewords: only, Patch: func(now time.Time) Patch {
 		written := *should
 		written.Placement = should.WrittenAt(now, &shown.Placement)
 		return Patch{Plural: "egressips", Name: shown.Name, Subresource: "status", Type: types.MergePatchType,
 			Body: []byte(toJSON(statusOf(&written))), Client: ofEgressIP}
 	}}
+}
+
+// writeMark gives an EgressIP its mark. That is not urgent: the first network of a user gives all EgressIPs marks at
+// once, and no move may wait for that.
+func writeMark(shown *world.EgressIP, mark int) *Write {
+	m := metadata{ResourceVersion: shown.Version, Annotations: map[string]any{
+		v1.AnnotationEgressIPMark: strconv.Itoa(mark)}}
+	patch := Patch{Plural: "egressips", Name: shown.Name, Type: types.MergePatchType, Client: ofEgressIP,
+		Body: jsonBody(map[string]metadata{"metadata": m})}
+	return &Write{Version: shown.Version, Patch: func(time.Time) Patch { return patch }}
 }
 
 func statusOf(e *world.EgressIP) statusPatch {

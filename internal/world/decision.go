@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"iter"
 	"maps"
 	"slices"
@@ -17,6 +18,8 @@ type Decision struct {
 	Status any
 	// Labels are the desired labels of a prefix: the object must have no others of that prefix.
 	Labels Labels
+	// Mark is that of an EgressIP; 0: nothing is decided about it.
+	Mark int
 	// Conditions take the place of those of their type. One without a status is not to be there.
 	Conditions []Condition
 }
@@ -187,6 +190,7 @@ func (d Decision) followedBy(later Decision) Decision {
 	if later.Labels.Prefix == "" {
 		later.Labels = d.Labels
 	}
+	later.Mark = cmp.Or(later.Mark, d.Mark)
 	later.Conditions = slices.Concat(later.Conditions, withoutTypes(d.Conditions, later.Conditions))
 	return later
 }

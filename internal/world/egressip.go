@@ -97,7 +97,7 @@ func (e *EgressIP) sameSpec(o *EgressIP) bool {
 		e.Nodes.sameSelector(o.Nodes) && sameSelector(e.Traffic, o.Traffic) && e.TrafficProblem == o.TrafficProblem &&
 		e.TrafficUnknown == o.TrafficUnknown && e.Placement.Same(&o.Placement) &&
 		e.DropWhenUnassigned == o.DropWhenUnassigned && e.NeverOverridden == o.NeverOverridden &&
-		e.UnassignedProblem == o.UnassignedProblem &&
+		e.UnassignedProblem == o.UnassignedProblem && e.Mark == o.Mark && e.MarkProblem == o.MarkProblem &&
 		slices.Equal(e.Problems, o.Problems)
 }
 

@@ -114,7 +114,8 @@ func (p Placement) withShown(shown *Placement) Placement {
 
 // decidesEgressIP is how that stands over EgressIPs.
 func decidesEgressIP() Decides[EgressIP] {
-	return Decides[EgressIP]{UID: func(e *EgressIP) string { return e.UID }, Over: placedOver, Same: sameStatus}
+	return Decides[EgressIP]{UID: func(e *EgressIP) string { return e.UID }, Over: placedOver,
+		Same: func(a, b *EgressIP) bool { return SameStatus(a, b) && a.Mark == b.Mark }}
 }
 
 // ShownEgressIP is an EgressIP as the API last showed it, whatever was decided of it; or nil.
@@ -124,6 +125,9 @@ func placedOver(shown *EgressIP, d Decision) *EgressIP {
 	out := *shown
 	if p, is := d.Status.(Placement); is {
 		out.Placement, out.Altered = p.withShown(&shown.Placement), false
+	}
+	if d.Mark != 0 {
+		out.Mark, out.MarkProblem = d.Mark, ""
 	}
 	out.Conditions = ConditionsOver(shown.Conditions, d.Conditions)
 	return &out
@@ -142,7 +146,8 @@ func datedAs(decided, shown []Leaving) []Leaving {
 	return out
 }
 
-func sameStatus(a, b *EgressIP) bool {
+// SameStatus says whether two EgressIPs have the same status.
+func SameStatus(a, b *EgressIP) bool {
 	return a.Placement.Same(&b.Placement) && SameConditions(a.Conditions, b.Conditions) && a.Altered == b.Altered
 }
 

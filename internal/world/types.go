@@ -167,6 +167,9 @@ type EgressIP struct {
 	NeverOverridden bool
 	// UnassignedProblem says that an annotation about these two cannot be read; then what it is about is true.
 	UnassignedProblem string
+	// Mark is that of its packets from networks of users; 0: it has no valid one. MarkProblem says why one is invalid.
+	Mark        int
+	MarkProblem string
 	// Conditions are those of the status, as they stand.
 	Conditions []Condition
 	// Altered: the status says more than this, or the same otherwise than a controller writes it.

@@ -22,6 +22,7 @@ type term struct {
 	assigner *egressip.Assigner
 	overlaps *egressip.Overlapper
 	traffic  *egressip.Selector
+	marker   *egressip.Marker
 	forgets  bool // it decides about everything, every time
 }
 
@@ -35,7 +36,8 @@ func newTerm(forgets bool) *term {
 
 func termOf(w *world.World, forgets bool) *term {
 	pods := handover.NewPods()
-	x := &term{w, egressip.NewAssigner(pods), egressip.NewOverlapper(pods), egressip.NewSelector(), forgets}
+	x := &term{w, egressip.NewAssigner(pods), egressip.NewOverlapper(pods), egressip.NewSelector(),
+		egressip.NewMarker(), forgets}
 	for _, d := range x.deciders() {
 		w.FollowChanges(d.NoteChanged)
 	}
@@ -43,7 +45,7 @@ func termOf(w *world.World, forgets bool) *term {
 }
 
 func (x *term) deciders() []deciding.Decider {
-	return []deciding.Decider{x.assigner, x.overlaps, x.traffic}
+	return []deciding.Decider{x.assigner, x.overlaps, x.traffic, x.marker}
 }
 
 // change makes one, and says when its deciders ask for a decision because of what the API has shown.
@@ -64,6 +66,7 @@ func (x *term) round(now time.Time) (told map[string][]deciding.Event, again []t
 		x.assigner.Forget()
 		x.overlaps.Forget()
 		x.traffic.Forget()
+		x.marker.Forget()
 	}
 	told = map[string][]deciding.Event{}
 	free := x.w.Pass(now)
@@ -111,7 +114,7 @@ func sameEgressIPs(t *rapid.T, all, some *term) {
 	for e := range world.Each[world.EgressIP](&all.w.View, world.KindEgressIP) {
 		x := some.w.EgressIP(e.Name)
 		if !reflect.DeepEqual(e.Items, x.Items) || !e.Placement.Same(&x.Placement) ||
-			e.InForce != x.InForce || !world.SameConditions(e.Conditions, x.Conditions) {
+			e.InForce != x.InForce || e.Mark != x.Mark || !world.SameConditions(e.Conditions, x.Conditions) {
 			t.Fatalf("%s is\n%+v, want\n%+v", e.Name, x, e)
 		}
 		a, b := all.assigner.Last()[e.Name], some.assigner.Last()[e.Name]

@@ -47,3 +47,9 @@ func (d *Selector) Forget() { d.all, d.nodes.known = true, nil }
 
 // Update counts the pods.
 func (d *Overlapper) Update(w *world.World) { d.pods.Update(w) }
+
+// Forget makes it look at everything.
+func (d *Marker) Forget() { d.last, d.stale = map[string]markState{}, true }
+
+// MarkOf is the mark of an object with a UID, where no other has it.
+func MarkOf(uid string) int { return marks{}.freeMark(uid) }

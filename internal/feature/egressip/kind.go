@@ -15,7 +15,8 @@ func DescribeKind() feature.Kind {
 		Features: []compile.Feature{Allow{}, NodeAddresses{}, APIServer{}, Destinations{}, Hosts{}, Yields{}, Pods{},
 			Orphans{}, Networks{}},
 		NewDeciders: func(pods *handover.Pods) []decide.Decider {
-			return []decide.Decider{NewAssigner(pods), NewOverlapper(pods), NewSelector()}
+			return []decide.Decider{NewAssigner(pods), NewOverlapper(pods), NewSelector(),
+				NewMarker()}
 		},
 		Reads:   []feature.Read{{Resource: kube.EgressIPs()}, {Resource: kube.EgressIPTraffics()}},
 		Awaited: Waiting,
