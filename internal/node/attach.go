@@ -27,12 +27,12 @@ const (
 
 var _ cniserver.Node = (*Agent)(nil)
 
-// SaidAddresses are those that pods of this node say they have.
-func (a *Agent) SaidAddresses(ctx context.Context) (all []netip.Addr, err error) {
+// SaidAddresses are those that pods of this node say they have in a network.
+func (a *Agent) SaidAddresses(ctx context.Context, network string) (all []netip.Addr, err error) {
 	err = a.loop.Ask(ctx, func(w *world.World) {
 		for p := range w.EachPod() {
 			if p.Node == a.self {
-				all = append(all, p.IPs...)
+				all = append(all, p.SaidIn(network)...)
 			}
 		}
 	})
@@ -53,7 +53,8 @@ func (a *Agent) Pod(ctx context.Context, namespace, name, uid string) (cniserver
 			return cniserver.PodInfo{}, false
 		}
 		refused := a.kinds.RefusePods(&w.View, namespace)
-		return cniserver.PodInfo{UID: p.UID, HostNetwork: p.HostNetwork, Refused: refused}, true
+		return cniserver.PodInfo{UID: p.UID, HostNetwork: p.HostNetwork, Refused: refused,
+			Network: ownNetwork(w, namespace)}, true
 	})
 	if err == nil {
 		return info, nil
@@ -104,7 +105,7 @@ func (a *Agent) attachPod(ctx context.Context, at *world.Attachment) error {
 	}
 	refused := ""
 	if err := a.loop.Ask(ctx, func(w *world.World) {
-		refused = a.kinds.RefusePods(&w.View, at.Namespace)
+		refused = cmp.Or(a.kinds.RefusePods(&w.View, at.Namespace), whyMisplaced(w, at))
 	}); err != nil || refused != "" {
 		return cmp.Or(err, errors.New(refused))
 	}

@@ -64,8 +64,12 @@ func filterOrphans(w *world.World) {
 }
 
 func attachmentOf(p cniserver.PodPort) *world.Attachment {
-	return &world.Attachment{
+	at := &world.Attachment{
 		Namespace: p.Namespace, Name: p.Name, UID: p.UID, HostIface: p.HostIface, MAC: p.MAC, IPs: p.IPs,
 		EgressPaused: p.EgressPaused,
 	}
+	if i := p.Primary; i != nil && len(i.IPs) > 0 {
+		at.Further = []world.Interface{{Network: i.Network, MAC: i.MAC, IPs: i.IPs}}
+	}
+	return at
 }

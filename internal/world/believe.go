@@ -329,12 +329,9 @@ func (w *View) PodIPs(p *Pod, network string) []netip.Addr {
 	if n == nil || p.HostNetwork {
 		return nil
 	}
-	ips, subnets := p.IPs, n.In(network).Subnets
-	if network != ref.DefaultNetwork {
-		ips = addressesInNetwork(network, p.Further)
-	}
+	subnets := n.In(network).Subnets
 	var out []netip.Addr
-	for _, ip := range ips {
+	for _, ip := range p.SaidIn(network) {
 		inSubnets := slices.ContainsFunc(subnets, func(s netip.Prefix) bool { return s.Contains(ip) })
 		if inSubnets && w.ownerOf(podAddress{p.Node, network, ip}, p) == "" {
 			out = append(out, ip)

@@ -225,6 +225,14 @@ func (a *Attachment) In(network string) []netip.Addr {
 	return addressesInNetwork(network, a.Interfaces())
 }
 
+// SaidIn are the addresses that a pod says it has in a network, which nobody has judged (View.PodIPs).
+func (p *Pod) SaidIn(network string) []netip.Addr {
+	if network == ref.DefaultNetwork {
+		return p.IPs
+	}
+	return addressesInNetwork(network, p.Further)
+}
+
 // Networks are the networks that a pod says it has addresses in, the default one first.
 func (p *Pod) Networks() []string {
 	out := []string{ref.DefaultNetwork}

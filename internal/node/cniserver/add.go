@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/netip"
 
 	"github.com/containernetworking/cni/pkg/types"
 	current "github.com/containernetworking/cni/pkg/types/100"
@@ -14,6 +12,7 @@ import (
 	"github.com/egret-net/egret/internal/cni"
 	"github.com/egret-net/egret/internal/node/cniserver/podlink"
 	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/ref"
 )
 
 // addPod attaches a pod. The same call again gives the same answer.
@@ -26,6 +25,12 @@ func (s *Server) addPod(ctx context.Context, r *cni.Request) (*current.Result, e
 	if err != nil {
 		return nil, err
 	}
+	var network *PrimaryNetwork
+	if pod.Network != "" {
+		if network, err = s.node.PrimaryNetwork(ctx, r.Pod.Namespace); err != nil {
+			return nil, types.NewError(types.ErrTryAgainLater, err.Error(), "")
+		}
+	}
 	unlock, err := s.pods.lockKey(ctx, r.Pod.Namespace+"/"+r.Pod.Name)
 	if err != nil {
 		return nil, fmt.Errorf("wait for another call for this pod: %w", err)
@@ -37,7 +42,7 @@ func (s *Server) addPod(ctx context.Context, r *cni.Request) (*current.Result, e
 	}
 	for _, p := range ports {
 		if p.SandboxID == r.ContainerID {
-			if result, err := s.repeatAdd(ctx, r, p); result != nil || err != nil {
+			if result, err := s.repeatAdd(ctx, r, p, network); result != nil || err != nil {
 				return result, err
 			}
 		}
@@ -48,7 +53,7 @@ func (s *Server) addPod(ctx context.Context, r *cni.Request) (*current.Result, e
 			}
 		}
 	}
-	return s.attachPod(ctx, r, pod)
+	return s.attachPod(ctx, r, pod, network)
 }
 
 func (s *Server) lookUpPod(ctx context.Context, want cni.Pod) (PodInfo, error) {
@@ -73,29 +78,50 @@ func (s *Server) lookUpPod(ctx context.Context, want cni.Pod) (PodInfo, error) {
 
 // repeatAdd answers a repeated ADD; a nil result means that the attachment is not whole and the pod must be attached
 // again.
-func (s *Server) repeatAdd(ctx context.Context, r *cni.Request, p PodPort) (*current.Result, error) {
+func (s *Server) repeatAdd(ctx context.Context, r *cni.Request, p PodPort, n *PrimaryNetwork) (*current.Result, error) {
 	if peer, err := podlink.PeerName(p.HostIface, r.NetNS); err == nil && peer != "" && peer != r.IfName {
 		return nil, types.NewError(types.ErrInvalidEnvironmentVariables,
 			fmt.Sprintf("CNI_IFNAME is %q, but the pod has its interface %s of this network: it gets one only",
 				r.IfName, peer), "")
 	}
-	link, ok := s.linkSpec(p, r)
-	if !ok || podlink.Verify(link) != nil {
+	links, ok := s.linkSpecs(p, r, n)
+	if !ok || verifyLinks(links) != nil {
 		return nil, nil
 	}
-	if err := s.node.Annotate(ctx, p.Namespace, p.Name, p.UID, podNetworks(link)); err != nil {
+	if err := s.node.Annotate(ctx, p.Namespace, p.Name, p.UID, podNetworks(p, links)); err != nil {
 		return nil, fmt.Errorf("annotate the pod with its addresses: %w", err)
 	}
 	if err := s.plugPort(ctx, p); err != nil {
 		return nil, err
 	}
-	return resultOf(link), nil
+	return resultOf(links), nil
 }
 
-func (s *Server) attachPod(ctx context.Context, r *cni.Request, pod PodInfo) (*current.Result, error) {
-	ips, err := s.allocateAddresses(ctx, r.ContainerID)
+func (s *Server) attachPod(ctx context.Context, r *cni.Request, pod PodInfo,
+	n *PrimaryNetwork) (*current.Result, error) {
+	p, err := s.newPort(ctx, r, pod, n)
 	if err != nil {
+		s.releaseAddresses(r.ContainerID)
 		return nil, err
+	}
+	links, ok := s.linkSpecs(p, r, n)
+	if !ok {
+		s.releaseAddresses(r.ContainerID)
+		return nil, types.NewError(types.ErrTryAgainLater,
+			"the node's pod subnets just changed; the runtime will try again", "")
+	}
+	if err := s.buildAttachment(ctx, p, links); err != nil {
+		s.undoAdd(ctx, p)
+		return nil, err
+	}
+	return resultOf(links), nil
+}
+
+// newPort is a pod's port, or both of its ports, with addresses that nobody else has.
+func (s *Server) newPort(ctx context.Context, r *cni.Request, pod PodInfo, n *PrimaryNetwork) (PodPort, error) {
+	ips, err := s.allocateAddresses(ctx, ref.DefaultNetwork, s.node.Subnets(), r.ContainerID)
+	if err != nil {
+		return PodPort{}, err
 	}
 	p := PodPort{
 		Bridge: plan.IntegrationBridge, HostIface: podlink.HostName(r.ContainerID),
@@ -104,40 +130,41 @@ func (s *Server) attachPod(ctx context.Context, r *cni.Request, pod PodInfo) (*c
 		Namespace: r.Pod.Namespace, Name: r.Pod.Name, UID: pod.UID, NetNS: r.NetNS, IfName: r.IfName,
 		MAC: podlink.HardwareAddr(ips).String(), IPs: ips,
 	}
-	link, ok := s.linkSpec(p, r)
-	if !ok {
-		s.releaseAddresses(r.ContainerID)
-		return nil, types.NewError(types.ErrTryAgainLater,
-			"the node's pod subnets just changed; the runtime will try again", "")
+	if n == nil {
+		return p, nil
 	}
-	if err := s.buildAttachment(ctx, p, link); err != nil {
-		s.undoAdd(ctx, p)
-		return nil, err
+	if ips, err = s.allocateAddresses(ctx, n.Network, n.Subnets, r.ContainerID); err != nil {
+		return PodPort{}, fmt.Errorf("network %s: %w", n.Network, err)
 	}
-	return resultOf(link), nil
+	p.Primary = &PrimaryPort{HostIface: podlink.PrimaryHostName(r.ContainerID), Network: n.Network,
+		Definition: n.Definition, IfaceID: n.PodPort(r.Pod.Namespace, r.Pod.Name),
+		MAC: podlink.HardwareAddr(ips).String(), IPs: ips}
+	return p, nil
 }
 
-// buildAttachment does all that can be done at the same time: the annotation, the pod's end of the veth, the port and
-// the plan.
-func (s *Server) buildAttachment(ctx context.Context, p PodPort, link podlink.Spec) error {
+// buildAttachment does all that can be done at the same time: the annotation, the pod's ends of the veths, the ports
+// and the plan.
+func (s *Server) buildAttachment(ctx context.Context, p PodPort, links []podlink.Spec) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		if err := s.node.Annotate(ctx, p.Namespace, p.Name, p.UID, podNetworks(link)); err != nil {
+		if err := s.node.Annotate(ctx, p.Namespace, p.Name, p.UID, podNetworks(p, links)); err != nil {
 			return fmt.Errorf("annotate the pod with its addresses: %w", err)
 		}
 		return nil
 	})
 	group.Go(func() error {
-		if err := podlink.Create(link); err != nil {
-			return err
+		for _, link := range links {
+			if err := podlink.Create(link); err != nil {
+				return err
+			}
+			group.Go(func() error { return podlink.Configure(link) })
 		}
-		group.Go(func() error { return podlink.Configure(link) })
 		return s.plugPort(ctx, p)
 	})
 	return group.Wait()
 }
 
-// plugPort makes the port and returns when packets can pass.
+// plugPort makes the ports and returns when packets can pass.
 func (s *Server) plugPort(ctx context.Context, p PodPort) error {
 	if err := s.attachments.AddPodPort(ctx, p); err != nil {
 		return fmt.Errorf("add port %s to %s: %w", p.HostIface, p.Bridge, err)
@@ -145,46 +172,14 @@ func (s *Server) plugPort(ctx context.Context, p PodPort) error {
 	if err := s.node.Attached(ctx, p); err != nil {
 		return fmt.Errorf("attach the pod, see the agent's log: %w", err)
 	}
-	if err := s.attachments.WaitInstalled(ctx, p.HostIface); err != nil {
-		return fmt.Errorf("wait for ovn-controller to install the pod's flows, is it running? %w", err)
+	return s.waitInstalled(ctx, p)
+}
+
+func (s *Server) waitInstalled(ctx context.Context, p PodPort) error {
+	for _, name := range p.hostIfaces() {
+		if err := s.attachments.WaitInstalled(ctx, name); err != nil {
+			return fmt.Errorf("flows of port %s are not installed, is ovn-controller running? %w", name, err)
+		}
 	}
 	return nil
-}
-
-// linkSpec is what the interface of an attachment must be; false when its addresses are not of the node's subnets.
-func (s *Server) linkSpec(p PodPort, r *cni.Request) (podlink.Spec, bool) {
-	addrs, gateways, ok := inSubnets(s.node.Subnets(), p.IPs)
-	mac, err := net.ParseMAC(p.MAC)
-	return podlink.Spec{
-		HostIface: p.HostIface, NetNS: r.NetNS, IfName: r.IfName, MAC: mac, MTU: s.node.MTU(),
-		Addrs: addrs, Gateways: gateways, ChecksumInSoftware: s.node.UserspaceDatapath(),
-	}, ok && err == nil
-}
-
-func resultOf(link podlink.Spec) *current.Result {
-	inPod := 1 // index in Interfaces
-	r := &current.Result{
-		CNIVersion: current.ImplementedSpecVersion,
-		Interfaces: []*current.Interface{
-			{Name: link.HostIface, Mtu: link.MTU},
-			{Name: link.IfName, Mac: link.MAC.String(), Mtu: link.MTU, Sandbox: link.NetNS},
-		},
-	}
-	for i, a := range link.Addrs {
-		gateway := net.IP(link.Gateways[i].AsSlice())
-		r.IPs = append(r.IPs, &current.IPConfig{Interface: &inPod, Address: ipNet(a), Gateway: gateway})
-		r.Routes = append(r.Routes, &types.Route{Dst: ipNet(defaultDestination(a.Addr())), GW: gateway})
-	}
-	return r
-}
-
-func defaultDestination(a netip.Addr) netip.Prefix {
-	if a.Is4() {
-		return netip.PrefixFrom(netip.IPv4Unspecified(), 0)
-	}
-	return netip.PrefixFrom(netip.IPv6Unspecified(), 0)
-}
-
-func ipNet(p netip.Prefix) net.IPNet {
-	return net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
 }

@@ -6,41 +6,45 @@ import (
 	"slices"
 
 	"github.com/egret-net/egret/internal/node/ipam"
+	"github.com/egret-net/egret/internal/ref"
 )
 
-// allocateAddresses gives a container its addresses.
-func (s *Server) allocateAddresses(ctx context.Context, containerID string) ([]netip.Addr, error) {
-	said, err := s.saidAddresses(ctx)
+// allocateAddresses gives a container its addresses of the node's subnets of a network.
+func (s *Server) allocateAddresses(ctx context.Context, network string, subnets []netip.Prefix,
+	containerID string) ([]netip.Addr, error) {
+	subnets = maskedSubnets(subnets)
+	said, err := s.saidAddresses(ctx, network, subnets)
 	if err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.refreshPool(ctx, said); err != nil {
+	if err := s.refreshPool(ctx, network, subnets, said); err != nil {
 		return nil, err
 	}
-	return s.pool.Allocate(containerID)
+	return s.pools[network].Allocate(containerID)
 }
 
 // saidAddresses asks the loop, without the lock, which addresses a new pool should give last. It asks nothing where no
 // new pool is needed.
-func (s *Server) saidAddresses(ctx context.Context) ([]netip.Addr, error) {
+func (s *Server) saidAddresses(ctx context.Context, network string, subnets []netip.Prefix) ([]netip.Addr, error) {
 	s.mu.Lock()
-	current := s.isPoolCurrent()
+	current := s.isPoolCurrent(network, subnets)
 	s.mu.Unlock()
 	if current {
 		return nil, nil
 	}
-	return s.node.SaidAddresses(ctx)
+	return s.node.SaidAddresses(ctx, network)
 }
 
-// isPoolCurrent says whether the pool is of the node's subnets.
-func (s *Server) isPoolCurrent() bool {
-	return s.pool != nil && slices.Equal(s.maskedSubnets(), s.pool.Subnets())
+// isPoolCurrent says whether the pool of a network is of these subnets.
+func (s *Server) isPoolCurrent(network string, subnets []netip.Prefix) bool {
+	pool := s.pools[network]
+	return pool != nil && slices.Equal(subnets, pool.Subnets())
 }
 
-func (s *Server) maskedSubnets() []netip.Prefix {
-	subnets := slices.Clone(s.node.Subnets())
+func maskedSubnets(subnets []netip.Prefix) []netip.Prefix {
+	subnets = slices.Clone(subnets)
 	for i, p := range subnets {
 		subnets[i] = p.Masked()
 	}
@@ -52,8 +56,8 @@ func (s *Server) releaseAddresses(containerID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.half, containerID)
-	if s.pool != nil {
-		s.pool.Release(containerID)
+	for _, pool := range s.pools {
+		pool.Release(containerID)
 	}
 }
 
@@ -61,31 +65,47 @@ func (s *Server) releaseAddresses(containerID string) {
 func (s *Server) holdsAddresses(containerID string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.pool != nil && len(s.pool.Owned()[containerID]) > 0
+	for _, pool := range s.pools {
+		if len(pool.Owned()[containerID]) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
-// refreshPool makes the pool of the node's subnets: at first from the OVS ports, afterwards, when the subnets changed,
-// from the former pool, which also knows what is being attached at the moment.
-func (s *Server) refreshPool(ctx context.Context, said []netip.Addr) error {
-	if s.isPoolCurrent() {
+// refreshPool makes the pool of the node's subnets of a network: at first from the OVS ports, afterwards, when the
+// subnets changed, from the former pool, which also knows what is being attached at the moment.
+func (s *Server) refreshPool(ctx context.Context, network string, subnets []netip.Prefix, said []netip.Addr) error {
+	if s.isPoolCurrent(network, subnets) {
 		return nil
 	}
 	inUse := map[string][]netip.Addr{}
-	if s.pool != nil {
-		inUse = s.pool.Owned()
+	if former := s.pools[network]; former != nil {
+		inUse = former.Owned()
 	} else {
 		ports, err := s.attachments.PodPorts(ctx)
 		if err != nil {
 			return err
 		}
 		for _, p := range ports {
-			inUse[p.SandboxID] = append(inUse[p.SandboxID], p.IPs...)
+			inUse[p.SandboxID] = append(inUse[p.SandboxID], p.ipsIn(network)...)
 		}
 	}
-	pool, err := ipam.New(s.maskedSubnets(), inUse, said)
+	pool, err := ipam.New(subnets, inUse, said)
 	if err != nil {
 		return err
 	}
-	s.pool = pool
+	s.pools[network] = pool
+	return nil
+}
+
+// ipsIn are a pod's addresses in a network.
+func (p PodPort) ipsIn(network string) []netip.Addr {
+	switch {
+	case network == ref.DefaultNetwork:
+		return p.IPs
+	case p.Primary != nil && p.Primary.Network == network:
+		return p.Primary.IPs
+	}
 	return nil
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/containernetworking/cni/pkg/types/create"
 
 	"github.com/egret-net/egret/internal/cni"
-	"github.com/egret-net/egret/internal/node/cniserver/podlink"
 )
 
 // checkTimeout bounds the wait for ovn-installed, which an attached pod has already.
@@ -32,20 +31,23 @@ func (s *Server) checkPod(ctx context.Context, r *cni.Request) error {
 	if err := sameAddresses(r, p); err != nil {
 		return err
 	}
-	link, ok := s.linkSpec(p, r)
+	var network *PrimaryNetwork
+	if p.Primary != nil {
+		if network, err = s.node.PrimaryNetwork(ctx, p.Namespace); err != nil {
+			return err
+		}
+	}
+	links, ok := s.linkSpecs(p, r, network)
 	if !ok {
-		return fmt.Errorf("addresses %v of the pod are not in the node's subnets %v: delete the pod", p.IPs,
+		return fmt.Errorf("addresses %v of the pod are not in the node's subnets %v: delete the pod", p.allIPs(),
 			s.node.Subnets())
 	}
-	if err := podlink.Verify(link); err != nil {
+	if err := verifyLinks(links); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	if err := s.attachments.WaitInstalled(ctx, p.HostIface); err != nil {
-		return fmt.Errorf("flows of port %s are not installed, is ovn-controller running? %w", p.HostIface, err)
-	}
-	return nil
+	return s.waitInstalled(ctx, p)
 }
 
 // sameAddresses compares the port's addresses with those of the previous result.
@@ -66,7 +68,7 @@ func sameAddresses(r *cni.Request, p PodPort) error {
 			want = append(want, a.Unmap())
 		}
 	}
-	have := slices.Clone(p.IPs)
+	have := p.allIPs()
 	slices.SortFunc(want, netip.Addr.Compare)
 	slices.SortFunc(have, netip.Addr.Compare)
 	if !slices.Equal(want, have) {

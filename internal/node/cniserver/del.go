@@ -42,8 +42,8 @@ func (s *Server) deletePod(ctx context.Context, r *cni.Request) error {
 		UID: r.Pod.UID})
 }
 
-// collectGarbage removes every attachment that is not in the list (GC). A container has one interface at most, so its
-// ID is enough.
+// collectGarbage removes every attachment that is not in the list (GC). All of a container
+// is of one attachment, so its ID is enough.
 func (s *Server) collectGarbage(ctx context.Context, valid []types.GCAttachment) error {
 	keep := map[string]bool{}
 	for _, a := range valid {
@@ -92,7 +92,9 @@ func (s *Server) Seal(ctx context.Context) error {
 	ports, err := s.attachments.PodPorts(ctx)
 	failed := []error{err}
 	for _, p := range ports {
-		failed = append(failed, podlink.Seal(p.HostIface))
+		for _, name := range p.hostIfaces() {
+			failed = append(failed, podlink.Seal(name))
+		}
 	}
 	return errors.Join(failed...)
 }
@@ -137,7 +139,7 @@ func (s *Server) detachAll(ctx context.Context, ports []PodPort) error {
 // detachPod takes an attachment away, of which it needs the container. A call that failed is simply made again, and
 // what it left is not forgotten.
 func (s *Server) detachPod(ctx context.Context, p PodPort) error {
-	err := s.takeAway(ctx, podlink.HostName(p.SandboxID))
+	err := s.takeAway(ctx, p.SandboxID)
 	if err == nil {
 		s.releaseAddresses(p.SandboxID)
 		return nil
@@ -148,16 +150,25 @@ func (s *Server) detachPod(ctx context.Context, p PodPort) error {
 	return err
 }
 
-// takeAway removes the port, the plan's rows and the veth; only then are the addresses free, for nobody gets them
-// while something of the former owner is left. Each step is idempotent.
-func (s *Server) takeAway(ctx context.Context, hostIface string) error {
-	if err := s.attachments.DelPodPort(ctx, hostIface); err != nil {
-		return fmt.Errorf("remove port %s: %w", hostIface, err)
+// takeAway removes a container's ports, the plan's rows and the veths. Only then are the addresses free: nobody gets
+// them while something of the former owner is left. Each step is idempotent, and the default network's is the last: by
+// it a container is found again.
+func (s *Server) takeAway(ctx context.Context, containerID string) error {
+	names := []string{podlink.PrimaryHostName(containerID), podlink.HostName(containerID)}
+	for _, name := range names {
+		if err := s.attachments.DelPodPort(ctx, name); err != nil {
+			return fmt.Errorf("remove port %s: %w", name, err)
+		}
 	}
-	if err := s.node.Detached(ctx, hostIface); err != nil {
+	if err := s.node.Detached(ctx, podlink.HostName(containerID)); err != nil {
 		return fmt.Errorf("remove the pod's rows, see the agent's log: %w", err)
 	}
-	return podlink.Delete(hostIface)
+	for _, name := range names {
+		if err := podlink.Delete(name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // undoAdd cleans up after an ADD that failed. The annotation goes too: the addresses may be another pod's next.

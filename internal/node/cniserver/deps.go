@@ -3,6 +3,9 @@ package cniserver
 import (
 	"context"
 	"net/netip"
+	"slices"
+
+	"github.com/egret-net/egret/internal/plan"
 )
 
 // PodPort is one attached pod: its OVS port and what the port's external_ids say.
@@ -18,10 +21,37 @@ type PodPort struct {
 	IfName    string // CNI_IFNAME of its ADD; "" if an older agent answered that
 	MAC       string
 	IPs       []netip.Addr
+	// Primary is its port in its namespace's own network; nil: the default network is all that it is in.
+	Primary *PrimaryPort
 	// Problem says what of it cannot be read, and what to do; "" where all can.
 	Problem string
 	// EgressPaused is the agent loop's: the pod started with outside traffic dropped.
 	EgressPaused bool
+}
+
+// PrimaryPort is a pod's second port, which is in its namespace's own network.
+type PrimaryPort struct {
+	HostIface, IfaceID string
+	Network            string // its name
+	Definition         string // "namespace/name" of what describes it to the namespace
+	MAC                string
+	IPs                []netip.Addr
+}
+
+// hostIfaces are the names on the node of a pod's interfaces.
+func (p PodPort) hostIfaces() []string {
+	if p.Primary == nil {
+		return []string{p.HostIface}
+	}
+	return []string{p.HostIface, p.Primary.HostIface}
+}
+
+// allIPs are a pod's addresses in all networks.
+func (p PodPort) allIPs() []netip.Addr {
+	if p.Primary == nil {
+		return slices.Clone(p.IPs)
+	}
+	return slices.Concat(p.IPs, p.Primary.IPs)
 }
 
 // Attachments are the pods' ports in the local Open vSwitch. All calls are idempotent.
@@ -39,6 +69,17 @@ type PodInfo struct {
 	HostNetwork bool
 	// Refused says why pods of its namespace cannot start, by what the agent knows already; "": they can.
 	Refused string
+	// Network is the name of its namespace's own network; "": it has none.
+	Network string
+}
+
+// PrimaryNetwork is a namespace's own network, as pods of this node have it.
+type PrimaryNetwork struct {
+	plan.Names
+	Definition string         // "namespace/name" of what describes it to the namespace
+	Subnets    []netip.Prefix // the node's, one of each family
+	MTU        int
+	Inside     []netip.Prefix // the network's subnets
 }
 
 // Node is the agent's loop.
@@ -47,9 +88,14 @@ type Node interface {
 	Ready() error
 	// Subnets are the node's pod subnets, one of each family at most.
 	Subnets() []netip.Prefix
-	// SaidAddresses are those that pods of the node say they have, by Kubernetes. After a boot some have no port, and
-	// may get none for long (a volume is away).
-	SaidAddresses(ctx context.Context) ([]netip.Addr, error)
+	// PrimaryNetwork is that of a namespace which has its own. It waits briefly for the node's subnets there; the error
+	// says what is missing.
+	PrimaryNetwork(ctx context.Context, namespace string) (*PrimaryNetwork, error)
+	// DefaultInside are the destinations that a pod with a network of its own reaches by the default one.
+	DefaultInside() []netip.Prefix
+	// SaidAddresses are those that pods of the node say they have in a network, by Kubernetes. After a boot some have
+	// no port, and may get none for long (a volume is away).
+	SaidAddresses(ctx context.Context, network string) ([]netip.Addr, error)
 	// MTU is that of pods' interfaces.
 	MTU() int
 	// UserspaceDatapath says whether OVS forwards in userspace: pods then compute checksums themselves.

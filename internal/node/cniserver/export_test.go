@@ -1,11 +1,13 @@
 package cniserver
 
-// AddressesInUse is how many containers hold addresses.
-func (s *Server) AddressesInUse() int {
+// AddressesInUse is how many containers hold addresses, in how many networks.
+func (s *Server) AddressesInUse() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.pool == nil {
-		return 0
+	for _, pool := range s.pools {
+		for _, ips := range pool.Owned() {
+			n += min(len(ips), 1)
+		}
 	}
-	return len(s.pool.Owned())
+	return n
 }

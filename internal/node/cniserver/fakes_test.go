@@ -74,6 +74,7 @@ type fakeNode struct {
 	uid         string // of all pods
 	hostNetwork bool
 	refused     string
+	network     *cniserver.PrimaryNetwork
 	annotated   int // calls
 	annotations map[string]cniserver.PodNetworks
 	attached    map[string]cniserver.PodPort
@@ -93,18 +94,34 @@ func newFakeNode(f *faults, subnets ...string) *fakeNode {
 
 func (n *fakeNode) Ready() error            { return n.notReady }
 func (n *fakeNode) Subnets() []netip.Prefix { return n.subnets }
-func (n *fakeNode) SaidAddresses(context.Context) ([]netip.Addr, error) {
+func (n *fakeNode) SaidAddresses(context.Context, string) ([]netip.Addr, error) {
 	if n.asked != nil {
 		n.asked()
 	}
 	return n.said, n.at("SaidAddresses")
 }
 
+func (n *fakeNode) PrimaryNetwork(context.Context, string) (*cniserver.PrimaryNetwork, error) {
+	if n.network == nil || len(n.network.Subnets) == 0 {
+		return nil, errors.New("no subnet of network blue yet")
+	}
+	return n.network, nil
+}
+
+func (n *fakeNode) DefaultInside() []netip.Prefix {
+	return []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16"), netip.MustParsePrefix("fd00::/48"),
+		netip.MustParsePrefix("100.64.0.0/16"), netip.MustParsePrefix("fd98::/64")}
+}
+
 func (n *fakeNode) MTU() int                { return 1400 }
 func (n *fakeNode) UserspaceDatapath() bool { return true }
 
 func (n *fakeNode) Pod(context.Context, string, string, string) (cniserver.PodInfo, error) {
-	return cniserver.PodInfo{UID: n.uid, HostNetwork: n.hostNetwork, Refused: n.refused}, n.at("Pod")
+	info := cniserver.PodInfo{UID: n.uid, HostNetwork: n.hostNetwork, Refused: n.refused}
+	if n.network != nil {
+		info.Network = n.network.Network
+	}
+	return info, n.at("Pod")
 }
 
 func (n *fakeNode) Annotate(_ context.Context, namespace, name, _ string, nets cniserver.PodNetworks) error {

@@ -1,6 +1,7 @@
 package cniserver
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -23,25 +24,57 @@ func FromOVS(ports OVSPorts) Attachments { return fromOVS{ports} }
 
 type fromOVS struct{ OVSPorts }
 
+// AddPodPort makes one port, or both of a pod with a network of its own.
 func (f fromOVS) AddPodPort(ctx context.Context, p PodPort) error {
 	row := ovs.PodPort{
 		Bridge: p.Bridge, HostIface: p.HostIface, IfaceID: p.IfaceID, SandboxID: p.SandboxID, Namespace: p.Namespace,
 		Name: p.Name, UID: p.UID, NetNS: p.NetNS, IfName: p.IfName, MAC: p.MAC, EgressPaused: p.EgressPaused,
+		IPs: addressTexts(p.IPs),
 	}
-	for _, ip := range p.IPs {
-		row.IPs = append(row.IPs, ip.String())
+	if err := f.OVSPorts.AddPodPort(ctx, row); err != nil || p.Primary == nil {
+		return err
 	}
+	row.HostIface, row.IfaceID, row.IfName = p.Primary.HostIface, p.Primary.IfaceID, podlink.PrimaryIfName
+	row.MAC, row.IPs, row.EgressPaused = p.Primary.MAC, addressTexts(p.Primary.IPs), false
+	row.Network, row.Definition = p.Primary.Network, p.Primary.Definition
 	return f.OVSPorts.AddPodPort(ctx, row)
 }
 
+func addressTexts(ips []netip.Addr) (out []string) {
+	for _, ip := range ips {
+		out = append(out, ip.String())
+	}
+	return out
+}
+
+// PodPorts are the pods' ports, and of a pod with a network of its own both in one. Where the default network's is
+// gone, what is left of the pod still has the name of it, by which it is taken away.
 func (f fromOVS) PodPorts(ctx context.Context) ([]PodPort, error) {
 	rows, err := f.OVSPorts.PodPorts(ctx)
 	if err != nil {
 		return nil, err
 	}
-	ports := make([]PodPort, len(rows))
-	for i, row := range rows {
-		ports[i] = portFromOVS(row)
+	ports, bySandbox := []PodPort{}, map[string]int{}
+	for _, row := range rows {
+		if row.Network == "" {
+			bySandbox[row.SandboxID] = len(ports)
+			ports = append(ports, portFromOVS(row))
+		}
+	}
+	for _, row := range rows {
+		if row.Network == "" {
+			continue
+		}
+		i, is := bySandbox[row.SandboxID]
+		if !is {
+			i, bySandbox[row.SandboxID] = len(ports), len(ports)
+			ports = append(ports, PodPort{HostIface: podlink.HostName(row.SandboxID), SandboxID: row.SandboxID,
+				Namespace: row.Namespace, Name: row.Name, UID: row.UID})
+		}
+		own := portFromOVS(row)
+		ports[i].Primary = &PrimaryPort{HostIface: row.HostIface, IfaceID: row.IfaceID, Network: row.Network,
+			Definition: row.Definition, MAC: row.MAC, IPs: own.IPs}
+		ports[i].Problem = cmp.Or(ports[i].Problem, own.Problem)
 	}
 	return ports, nil
 }

@@ -13,26 +13,58 @@ type PodNetworks map[string]PodNetwork
 
 // PodNetwork is a pod's addresses in one network. IPAddress and Gateway repeat a single address for older readers.
 type PodNetwork struct {
-	IPs       []string `json:"ip_addresses"` // with the subnet's length: 10.244.1.5/24
-	MAC       string   `json:"mac_address"`
-	Gateways  []string `json:"gateway_ips,omitempty"`
-	IPAddress string   `json:"ip_address,omitempty"`
-	Gateway   string   `json:"gateway_ip,omitempty"`
-	Role      string   `json:"role,omitempty"`
+	IPs       []string   `json:"ip_addresses"` // with the subnet's length: 10.244.1.5/24
+	MAC       string     `json:"mac_address"`
+	Gateways  []string   `json:"gateway_ips,omitempty"`
+	IPAddress string     `json:"ip_address,omitempty"`
+	Gateway   string     `json:"gateway_ip,omitempty"`
+	Role      string     `json:"role,omitempty"`
+	Routes    []PodRoute `json:"routes,omitempty"`
+	// Network is the network's name, which the key of an entry that is not the default network's does not say.
+	Network string `json:"network,omitempty"`
 }
 
-func podNetworks(link podlink.Spec) PodNetworks {
-	n := PodNetwork{MAC: link.MAC.String(), Role: "primary"}
+// PodRoute is a way that a pod has beside its default route.
+type PodRoute struct {
+	To  string `json:"dest"`
+	Via string `json:"nextHop"`
+}
+
+// Roles of a network for a pod.
+const (
+	rolePrimary = "primary"
+	roleLocked  = "infrastructure-locked" // the kubelet's probes, and little else
+)
+
+func podNetworks(p PodPort, links []podlink.Spec) PodNetworks {
+	out := PodNetworks{ref.DefaultNetwork: podNetwork(links[0], rolePrimary)}
+	if len(links) > 1 {
+		out[ref.DefaultNetwork] = podNetwork(links[0], roleLocked)
+		primary := podNetwork(links[1], rolePrimary)
+		primary.Network = p.Primary.Network
+		out[p.Primary.Definition] = primary
+	}
+	return out
+}
+
+func podNetwork(link podlink.Spec, role string) PodNetwork {
+	n := PodNetwork{MAC: link.MAC.String(), Role: role}
 	for _, a := range link.Addrs {
 		n.IPs = append(n.IPs, a.String())
 	}
 	for _, g := range link.Gateways {
 		n.Gateways = append(n.Gateways, g.String())
 	}
-	if len(n.IPs) == 1 {
-		n.IPAddress, n.Gateway = n.IPs[0], n.Gateways[0]
+	for _, r := range link.Routes {
+		n.Routes = append(n.Routes, PodRoute{To: r.To.String(), Via: r.Via.String()})
 	}
-	return PodNetworks{ref.DefaultNetwork: n}
+	if len(n.IPs) == 1 {
+		n.IPAddress = n.IPs[0]
+	}
+	if len(n.Gateways) == 1 {
+		n.Gateway = n.Gateways[0]
+	}
+	return n
 }
 
 // inSubnets gives addresses their subnets' lengths and gateways; false when one is in no subnet.

@@ -37,8 +37,8 @@ type Server struct {
 	containers  serial
 	pods        serial
 
-	mu   sync.Mutex
-	pool *ipam.Pool // nil until the node's subnets are known
+	mu    sync.Mutex
+	pools map[string]*ipam.Pool // by network, since a pod of it first came
 	// half are attachments that could not be taken away whole, by container: the port, which goes first, may have gone.
 	half map[string]PodPort
 }
@@ -46,7 +46,7 @@ type Server struct {
 // New makes a server; Serve starts it.
 func New(attachments Attachments, node Node, log *slog.Logger) *Server {
 	return &Server{Answered: func(string, time.Duration, error) {}, attachments: attachments, node: node, log: log,
-		half: map[string]PodPort{}}
+		pools: map[string]*ipam.Pool{}, half: map[string]PodPort{}}
 }
 
 // Listen opens the unix socket, readable by root only, in place of one that a former process left.

@@ -27,6 +27,8 @@ type PodPort struct {
 	IfName       string // the pod's end, as it was named first; "" if an earlier agent made it
 	MAC          string
 	IPs          []string // addresses of the pod, without prefix length
+	Network      string   // "" of the default one
+	Definition   string   // "namespace/name" of what describes that network to the pod's namespace
 	EgressPaused bool     // outside traffic is dropped until its egress IP is ready
 	Installed    bool     // ovn-controller has the port's flows installed; read only
 }
@@ -39,6 +41,8 @@ const (
 	sandboxKey   = "sandbox"
 	podKey       = "k8s.ovn.org/pod" // "namespace/name"
 	netnsKey     = "netns"
+	networkKey   = "k8s.ovn.org/network"
+	nadKey       = "k8s.ovn.org/nad"
 	ifNameKey    = "ifname"
 	heldKey      = "held-back"
 	installedKey = "ovn-installed"
@@ -48,7 +52,7 @@ func (p PodPort) externalIDs() map[string]string {
 	ids := map[string]string{ownerKey: ownerPod, ifaceIDKey: p.IfaceID, podUIDKey: p.UID, macKey: p.MAC,
 		sandboxKey: p.SandboxID,
 		ipsKey:     strings.Join(p.IPs, ","), podKey: p.Namespace + "/" + p.Name, netnsKey: p.NetNS,
-		ifNameKey: p.IfName}
+		ifNameKey: p.IfName, networkKey: p.Network, nadKey: p.Definition}
 	if p.EgressPaused {
 		ids[heldKey] = "true"
 	}
@@ -63,7 +67,8 @@ func podPort(at place) PodPort {
 	p := PodPort{Bridge: at.bridge, HostIface: at.iface.Name, IfaceID: ids[ifaceIDKey], SandboxID: ids[sandboxKey],
 		Namespace: ns,
 		Name:      name, UID: ids[podUIDKey], NetNS: ids[netnsKey], IfName: ids[ifNameKey], MAC: ids[macKey],
-		EgressPaused: ids[heldKey] == "true", Installed: ids[installedKey] == "true"}
+		Network: ids[networkKey], Definition: ids[nadKey], EgressPaused: ids[heldKey] == "true",
+		Installed: ids[installedKey] == "true"}
 	if ids[ipsKey] != "" {
 		p.IPs = strings.Split(ids[ipsKey], ",")
 	}

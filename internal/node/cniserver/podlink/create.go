@@ -97,9 +97,10 @@ func configurePod(s Spec) error {
 			return fmt.Errorf("give the pod %s: %w", a, err)
 		}
 	}
-	for _, g := range s.Gateways {
-		if err := netlink.RouteReplace(defaultRoute(link, g)); err != nil {
-			return fmt.Errorf("give the pod a default route via %s: %w", g, err)
+	for _, r := range s.allRoutes() {
+		route := &netlink.Route{LinkIndex: link.Attrs().Index, Dst: ipNet(r.To), Gw: r.Via.AsSlice()}
+		if err := netlink.RouteReplace(route); err != nil {
+			return fmt.Errorf("give the pod a route to %s via %s: %w", r.To, r.Via, err)
 		}
 	}
 	return nil
@@ -113,14 +114,6 @@ func linkAddress(p netip.Prefix) *netlink.Addr {
 		a.Flags = unix.IFA_F_NODAD
 	}
 	return a
-}
-
-func defaultRoute(link netlink.Link, gateway netip.Addr) *netlink.Route {
-	all := netip.PrefixFrom(netip.IPv6Unspecified(), 0)
-	if gateway.Is4() {
-		all = netip.PrefixFrom(netip.IPv4Unspecified(), 0)
-	}
-	return &netlink.Route{LinkIndex: link.Attrs().Index, Dst: ipNet(all), Gw: gateway.AsSlice()}
 }
 
 func ipNet(p netip.Prefix) *net.IPNet {

@@ -16,10 +16,39 @@ type Spec struct {
 	MTU       int
 	Addrs     []netip.Prefix // the pod's addresses with their subnets' lengths
 	Gateways  []netip.Addr   // one default route each
+	Routes    []Route        // beside the default ones
 	// ChecksumInSoftware has the pod's kernel compute checksums: OVS' userspace datapath forwards packets of a veth
 	// whose checksum is left to a device as they are, and the receiver drops them.
 	ChecksumInSoftware bool
 }
+
+// Route is a way through a pod's interface.
+type Route struct {
+	To  netip.Prefix
+	Via netip.Addr
+}
+
+// allRoutes are all those of an interface, the default ones first.
+func (s Spec) allRoutes() (all []Route) {
+	for _, g := range s.Gateways {
+		all = append(all, Route{DefaultDestination(g), g})
+	}
+	return append(all, s.Routes...)
+}
+
+// DefaultDestination is the destination of a default route by a gateway.
+func DefaultDestination(gateway netip.Addr) netip.Prefix {
+	if gateway.Is4() {
+		return netip.PrefixFrom(netip.IPv4Unspecified(), 0)
+	}
+	return netip.PrefixFrom(netip.IPv6Unspecified(), 0)
+}
+
+// PrimaryIfName is the name in a pod of its interface in its namespace's own network, as OVN-Kubernetes has it.
+const PrimaryIfName = "ovn-udn1"
+
+// PrimaryHostName is that interface's name on the node.
+func PrimaryHostName(containerID string) string { return HostName(containerID + "/" + PrimaryIfName) }
 
 // HostName is the name on the node of a container's interface: always the same for the same container ID, and 14
 // characters, of which 48 bits are the ID's hash. Prefixes of IDs are not used: IDs need not be random.

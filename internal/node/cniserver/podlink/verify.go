@@ -67,13 +67,14 @@ func verifyRoutes(s Spec, link netlink.Link) error {
 	if err != nil {
 		return fmt.Errorf("list its routes: %w", err)
 	}
-	for _, gateway := range s.Gateways {
-		isDefault := func(r netlink.Route) bool {
+	for _, want := range s.allRoutes() {
+		isWanted := func(r netlink.Route) bool {
 			via, ok := netip.AddrFromSlice(r.Gw)
-			return ok && via.Unmap() == gateway && (r.Dst == nil || r.Dst.IP.IsUnspecified())
+			toAll := want.To.Bits() == 0 && r.Dst == nil
+			return ok && via.Unmap() == want.Via && (toAll || r.Dst != nil && r.Dst.String() == want.To.String())
 		}
-		if !slices.ContainsFunc(have, isDefault) {
-			return fmt.Errorf("the default route via %s is missing", gateway)
+		if !slices.ContainsFunc(have, isWanted) {
+			return fmt.Errorf("the route to %s via %s is missing", want.To, want.Via)
 		}
 	}
 	return nil
