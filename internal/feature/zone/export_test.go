@@ -7,11 +7,12 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// Forget has an Allocator decide about everything anew.
+// Forget has an Allocator decide about everything anew. It keeps what depends on history: what it told, which networks
+// it has known, and since when nodes have no pod of them.
 func (d *Allocator) Forget() {
-	told := d.told
+	told, known, left := d.told, d.parts.known, d.parts.left
 	*d = *NewAllocator()
-	d.told = told
+	d.told, d.parts.known, d.parts.left = told, known, left
 	for name := range told {
 		d.changed[name] = struct{}{} // which may be gone
 	}
