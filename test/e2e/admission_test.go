@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,6 +29,8 @@ func TestStolenCredentials(t *testing.T) {
 	own, other := c.nodes[0], c.nodes[1]
 	n := c.namespace(t, nil)
 	n.runs(pod{name: "here", node: own}, pod{name: "there", node: other})
+	c.egressIP(t, n.name, []netip.Addr{netip.MustParseAddr("192.0.2.77")}, selects(map[string]string{"of": "nobody"}),
+		metav1.LabelSelector{})
 	paths := objectsOf(own.Name, other.Name, n.name)
 	for _, who := range []struct {
 		name  string

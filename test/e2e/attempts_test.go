@@ -41,13 +41,14 @@ func (a attempt) judge(t *testing.T, by *caller) {
 type objects struct {
 	name, node, egressNode, pod                     string
 	otherName, otherNode, otherEgressNode, otherPod string
+	egressIP                                        string
 }
 
 func objectsOf(own, other, namespace string) objects {
 	const nodes, egressNodes = "/api/v1/nodes/", "/apis/egret.k8s.ovn.org/v1/egressnodes/"
 	pods := "/api/v1/namespaces/" + namespace + "/pods/"
 	return objects{own, nodes + own, egressNodes + own, pods + "here",
-		other, nodes + other, egressNodes + other, pods + "there"}
+		other, nodes + other, egressNodes + other, pods + "there", egressIPs + "/" + namespace}
 }
 
 func (o objects) ofAgent() []attempt {
@@ -83,6 +84,7 @@ func (o objects) ofAgent() []attempt {
 		{"EgressNode deleted", http.MethodDelete, o.egressNode, "", byRBAC},
 		{"EgressIP", http.MethodPost, egressIPs, `{}`, byRBAC},
 		{"EgressIP's status", http.MethodPatch, egressIPs + "/e/status", `{}`, byRBAC},
+		{"EgressIP's mark", http.MethodPatch, o.egressIP, annotation("k8s.ovn.org/egressip-mark", "50001"), byRBAC},
 		{"own Event", http.MethodPost, events, eventOf("egret-node", o.name), admitted},
 		{"another's Event", http.MethodPost, events, eventOf("egret-node", o.otherName), "in its own name"},
 		{"Secrets", http.MethodGet, "/api/v1/secrets", "", byRBAC},
@@ -152,7 +154,13 @@ func (o objects) ofController() []attempt {
 		{"Service's condition", http.MethodPatch, services + "/status",
 			`{"status":{"conditions":[{"type":"x","status":"True","reason":"x","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`, "nothing else of it"},
 		{"Service", http.MethodPatch, services, `{"spec":{"externalIPs":["172.18.0.9"]}}`, byRBAC},
-		{"EgressIP's spec", http.MethodPatch, egressIPs + "/e", `{}`, byRBAC},
+		{"EgressIP's spec", http.MethodPatch, o.egressIP,
+			`{"spec":{"egressIPs":["172.18.0.99"]}}`, "nothing else of it"},
+		{"EgressIP's annotation", http.MethodPatch, o.egressIP, annotation("example.org/x", "x"), "nothing else of it"},
+		{"EgressIP's mark", http.MethodPatch, o.egressIP, annotation("k8s.ovn.org/egressip-mark", "50001"), admitted},
+		{"EgressIP's mark, garbage", http.MethodPatch, o.egressIP,
+			annotation("k8s.ovn.org/egressip-mark", "7"), "a number from 50000 to 55000"},
+		{"EgressIP deleted", http.MethodDelete, o.egressIP, "", byRBAC},
 		{"EgressNode deleted", http.MethodDelete, o.otherEgressNode, "", byRBAC},
 		{"another's lease", http.MethodGet, leases + "x", "", byRBAC},
 		{"its lease", http.MethodGet, leases + "egret-controller", "", admitted},

@@ -42,8 +42,8 @@ func (s *Server) deletePod(ctx context.Context, r *cni.Request) error {
 		UID: r.Pod.UID})
 }
 
-// collectGarbage removes every attachment that is not in the list (GC). All of a container
-// is of one attachment, so its ID is enough.
+// collectGarbage removes every attachment that is not in the list (GC). All interfaces of a container are of one
+// attachment, so its ID is enough.
 func (s *Server) collectGarbage(ctx context.Context, valid []types.GCAttachment) error {
 	keep := map[string]bool{}
 	for _, a := range valid {
