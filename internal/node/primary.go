@@ -66,7 +66,7 @@ func (a *Agent) networkHere(w *world.World, namespace, name string) *cniserver.P
 		return nil
 	}
 	out := &cniserver.PrimaryNetwork{Names: plan.Names{Network: name, ID: net.ID}, Subnets: self.In(name).Subnets,
-		MTU: a.MTU(), Inside: insideOf(net)}
+		MTU: a.MTU()}
 	if net.MTU > 0 {
 		out.MTU = net.MTU
 	}
@@ -80,11 +80,9 @@ func (a *Agent) networkHere(w *world.World, namespace, name string) *cniserver.P
 }
 
 // DefaultInside are the subnets of the default network: pods, and routers.
-func (a *Agent) DefaultInside() []netip.Prefix { return insideOf(a.config.DefaultNetwork()) }
-
-func insideOf(n *world.Network) (out []netip.Prefix) {
-	for _, s := range n.Subnets {
+func (a *Agent) DefaultInside() (out []netip.Prefix) {
+	for _, s := range a.config.ClusterSubnets {
 		out = append(out, s.CIDR)
 	}
-	return slices.Concat(out, n.Join)
+	return slices.Concat(out, a.config.JoinSubnets)
 }

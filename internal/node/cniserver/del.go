@@ -139,7 +139,7 @@ func (s *Server) detachAll(ctx context.Context, ports []PodPort) error {
 // detachPod takes an attachment away, of which it needs the container. A call that failed is simply made again, and
 // what it left is not forgotten.
 func (s *Server) detachPod(ctx context.Context, p PodPort) error {
-	err := s.takeAway(ctx, p.SandboxID)
+	err := s.takeAway(ctx, p)
 	if err == nil {
 		s.releaseAddresses(p.SandboxID)
 		return nil
@@ -153,17 +153,21 @@ func (s *Server) detachPod(ctx context.Context, p PodPort) error {
 // takeAway removes a container's ports, the plan's rows and the veths. Only then are the addresses free: nobody gets
 // them while something of the former owner is left. Each step is idempotent, and the default network's is the last: by
 // it a container is found again.
-func (s *Server) takeAway(ctx context.Context, containerID string) error {
-	names := []string{podlink.PrimaryHostName(containerID), podlink.HostName(containerID)}
-	for _, name := range names {
+func (s *Server) takeAway(ctx context.Context, p PodPort) error {
+	own := podlink.HostName(p.SandboxID)
+	ports := []string{own}
+	if p.Primary != nil {
+		ports = []string{p.Primary.HostIface, own}
+	}
+	for _, name := range ports {
 		if err := s.attachments.DelPodPort(ctx, name); err != nil {
 			return fmt.Errorf("remove port %s: %w", name, err)
 		}
 	}
-	if err := s.node.Detached(ctx, podlink.HostName(containerID)); err != nil {
+	if err := s.node.Detached(ctx, own); err != nil {
 		return fmt.Errorf("remove the pod's rows, see the agent's log: %w", err)
 	}
-	for _, name := range names {
+	for _, name := range []string{podlink.PrimaryHostName(p.SandboxID), own} {
 		if err := podlink.Delete(name); err != nil {
 			return err
 		}

@@ -79,7 +79,6 @@ type PrimaryNetwork struct {
 	Definition string         // "namespace/name" of what describes it to the namespace
 	Subnets    []netip.Prefix // the node's, one of each family
 	MTU        int
-	Inside     []netip.Prefix // the network's subnets
 }
 
 // Node is the agent's loop.

@@ -190,7 +190,7 @@ func pod(iface, sandbox string) PodPort {
 func TestPodPortIsReadBack(t *testing.T) {
 	s, d := start(t)
 	want := pod("veth1", "s1")
-	want.EgressPaused = true
+	want.EgressPaused, want.Network, want.Definition = true, "cluster_udn_blue", "ns/blue"
 	must(t, d.AddPodPort(t.Context(), want))
 	must(t, d.AddPodPort(t.Context(), want))
 	have, err := connect(t, s).PodPorts(t.Context())
