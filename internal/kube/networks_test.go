@@ -74,6 +74,20 @@ func TestPartsOfNetworks(t *testing.T) {
 	}
 }
 
+// TestSubnetsThatCannotBeGiven: where the default network has no subnet for a node, its annotation stays as it is.
+func TestSubnetsThatCannotBeGiven(t *testing.T) {
+	shown, should := &world.Node{Subnets: mustPrefixes("10.244.1.0/24")}, &world.Node{}
+	should.Further = map[string]world.NodeNetwork{"blue": {Subnets: mustPrefixes("10.9.1.0/24")}}
+	if set := missingAnnotations(shown, should); len(set) > 0 {
+		t.Errorf("writes %v", set)
+	}
+	should.Subnets = shown.Subnets
+	const want = `{"blue":["10.9.1.0/24"],"default":["10.244.1.0/24"]}`
+	if set := missingAnnotations(shown, should); set[v1.AnnotationNodeSubnets] != want {
+		t.Errorf("writes %v, want %s", set, want)
+	}
+}
+
 // TestPublishedIsTheDefaultNetworks: an agent does not write anew because of what is said of other networks.
 func TestPublishedIsTheDefaultNetworks(t *testing.T) {
 	gateway := netip.MustParseAddr("172.18.0.1")

@@ -40,7 +40,8 @@ func missingAnnotations(shown, should *world.Node) map[string]string {
 	if shown.ID == a.ID && slices.Equal(shown.Join, a.Join) && slices.Equal(shown.Transit, a.Transit) {
 		a.ID = 0
 	}
-	if !slices.Equal(shown.Subnets, should.Subnets) || !world.SameParts(shown.Further, should.Further) {
+	differ := !slices.Equal(shown.Subnets, should.Subnets) || !world.SameParts(shown.Further, should.Further)
+	if differ && len(should.Subnets) > 0 {
 		a.Subnets, a.Further = should.Subnets, should.Further
 	}
 	set := AllocationAnnotations(a)
