@@ -48,7 +48,7 @@ func TellWaits(w *world.View, object ref.Object, ip netip.Addr, nodes []string, 
 func TellUnaware(w *world.View, object ref.Object, ip netip.Addr, nodes []string, out *plan.Rows) {
 	for _, node := range nodes {
 		if w.MayDrop(node, ip, object) && w.LateToFollow(node) {
-			tellUnfollowed(object, node, out)
+			tellSilent(object, node, "pods of this node are led to "+node+", which drops what it does not know of", out)
 		}
 	}
 }
@@ -64,7 +64,12 @@ func TellUnanswered(w *world.View, object ref.Object, f world.Family, items []wo
 }
 
 func tellUnfollowed(object ref.Object, node string, out *plan.Rows) {
-	text := "pods of this node that it serves wait for " + node + ": its agent does not say that it has followed " +
+	tellSilent(object, node, "pods of this node that it serves wait for "+node, out)
+}
+
+// tellSilent says what becomes of pods while a node's agent does not answer, and what to look at.
+func tellSilent(object ref.Object, node, what string, out *plan.Rows) {
+	text := what + ": its agent does not say that it has followed " +
 		"which pods they are. Is it running, does it reach the API server, and does its host let its --agent-port in?"
 	plan.Add(&out.Problems, plan.Problem{Object: object, Reason: world.ReasonUnfollowed, Message: text}, plan.None{})
 }

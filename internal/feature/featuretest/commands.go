@@ -232,7 +232,7 @@ func (c *cluster) setCleared(args []string) (string, error) {
 }
 
 // setFormer has a node know that another one may still translate an address for an EgressIP or EgressService; with "-"
-// for both it no longer may.
+// for both it no longer may. With "begun" it may not know yet of a claim of that object.
 func (c *cluster) setFormer(args []string) (string, error) {
 	v := c.views[args[0]]
 	ip, err := netip.ParseAddr(args[1])
@@ -242,7 +242,8 @@ func (c *cluster) setFormer(args []string) (string, error) {
 	var list []world.Former
 	if args[2] != "-" {
 		by := v.world.ClaimantOf(ref.OfKey(args[2]))
-		list = []world.Former{{By: []world.Claimant{by}, To: destinations.Everything(), Nodes: []string{args[3]}}}
+		list = []world.Former{{By: []world.Claimant{by}, To: destinations.Everything(), Nodes: []string{args[3]},
+			Begun: len(args) > 4 && args[4] == "begun"}}
 	}
 	v.world.SetFormers(ip, list)
 	v.memo.Update(v.world)
