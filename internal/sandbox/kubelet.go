@@ -36,7 +36,7 @@ nodeLeaseDurationSeconds: 8
 syncFrequency: 10s
 shutdownGracePeriod: 0s
 imageGCHighThresholdPercent: 100
-evictionHard: {memory.available: "50Mi", nodefs.available: "1%%", nodefs.inodesFree: "0%%", imagefs.available: "1%%"}
+evictionHard: {memory.available: "50Mi", nodefs.available: "100Mi", nodefs.inodesFree: "0%%", imagefs.available: "100Mi"}
 `, nodeEtc, cgroup, quoteAddresses(dns), StaticPods)
 }
 
