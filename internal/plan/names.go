@@ -54,7 +54,8 @@ func (n Names) GatewayRouter(node string) string { return "GR_" + n.Row(node) }
 // NodeSwitch is the switch of a node's pods.
 func (n Names) NodeSwitch(node string) string { return n.Row(node) }
 
-// ExternalSwitch is the switch with the localnet port of a node's uplink.
+// ExternalSwitch is the switch outside of a node's gateway router: with the localnet port of the node's uplink, or of a
+// network beside the default one, with the port to the default network's cluster router.
 func (n Names) ExternalSwitch(node string) string { return "ext_" + n.Row(node) }
 
 // Groups of load balancers.
@@ -78,6 +79,11 @@ func (n Names) GatewayToJoin(node string) string      { return "rtoj-" + n.Gatew
 func (n Names) JoinToGateway(node string) string      { return "jtor-" + n.GatewayRouter(node) }
 func (n Names) GatewayToExternal(node string) string  { return "rtoe-" + n.GatewayRouter(node) }
 func (n Names) ExternalToGateway(node string) string  { return "etor-" + n.GatewayRouter(node) }
+
+// LinkToNetwork is the default network's cluster router's port on the external switch of a network beside it, and
+// ExternalToCluster is that switch's. l is the link.
+func (n Names) LinkToNetwork(node string) string     { return "rtol-" + n.Row(node) }
+func (n Names) ExternalToCluster(node string) string { return "ltor-" + n.Row(node) }
 
 // Localnet is the port of the external switch that leads to the gateway bridge.
 func (n Names) Localnet(bridge, node string) string { return bridge + "_" + n.Row(node) }

@@ -108,13 +108,24 @@ func (n *Network) JoinMAC(id int) string { return MAC(n.JoinAddr(id, n.Families(
 // TransitMAC is the hardware address of node id's cluster router on the transit switch.
 func (n *Network) TransitMAC(id int) string { return MAC(n.TransitAddr(id, n.Families()[0]).Addr()) }
 
-// Masquerade is the source that pods' packets have where they leave a gateway router for the bridge of any node, which
-// translates it to the node's address: that tells the networks' connections apart there, whose pods may have the same
-// addresses. The default network has none: its gateway routers give the node's address. They are OVN-Kubernetes'.
-func (n *Network) Masquerade(f Family) (a netip.Addr, ok bool) {
-	const first, each = 9, 2 // network 1 has 169.254.0.11
-	base := [...]netip.Prefix{netip.MustParsePrefix("169.254.0.0/17"), netip.MustParsePrefix("fd69::/112")}[f]
-	return Nth(base, first+each*n.ID), n.ID > 0
+// Masquerade is the source that pods' packets have where they leave their network's gateway router for the default
+// network's cluster router: it tells the networks apart there, whose pods may have the same addresses. It means
+// something on one node only. The default network has none: its gateway routers give the node's address. The IPv4
+// addresses are OVN-Kubernetes'.
+func (n *Network) Masquerade(f Family) (a netip.Addr, ok bool) { return n.linkAddress(f, 0), n.ID > 0 }
+
+// MasqueradeRouter is the address of the default network's cluster router on the link to this network's gateway router.
+func (n *Network) MasqueradeRouter(f Family) netip.Addr { return n.linkAddress(f, 1) }
+
+func (n *Network) linkAddress(f Family, end int) netip.Addr {
+	const first, each = 9, 2 // network 1 has 169.254.0.11 and .12
+	return Nth(Masquerades(f), first+each*n.ID+end)
+}
+
+// Masquerades is the range of all networks' masquerade addresses. That of IPv6 lies beside OVN-Kubernetes', where
+// DefaultMasqueradeSubnets is: rules about this range are not about those addresses.
+func Masquerades(f Family) netip.Prefix {
+	return [...]netip.Prefix{netip.MustParsePrefix("169.254.0.0/17"), netip.MustParsePrefix("fd69::1:0/112")}[f]
 }
 
 // In is the node's part of a network.

@@ -2,7 +2,6 @@ package network
 
 import (
 	"fmt"
-	"net/netip"
 	"slices"
 
 	"github.com/egret-net/egret/internal/networks"
@@ -12,8 +11,8 @@ import (
 // checkConfig says what keeps a network from being this cluster's; "": nothing.
 func checkConfig(c *world.Config, n networks.Config) string {
 	taken := slices.Concat(c.OwnSubnets(), []world.OwnSubnet{
-		{What: "masquerade", CIDR: netip.MustParsePrefix("169.254.0.0/17")},
-		{What: "masquerade", CIDR: netip.MustParsePrefix("fd69::/112")}})
+		{What: "masquerade", CIDR: world.Masquerades(world.V4)},
+		{What: "masquerade", CIDR: world.Masquerades(world.V6)}})
 	for _, p := range c.MasqueradeSubnets {
 		taken = append(taken, world.OwnSubnet{What: "masquerade", CIDR: p})
 	}
