@@ -77,7 +77,7 @@ func (d *Allocator) Decide(v decide.View) (desired []decide.Desired, again time.
 		d.parts.allocateParts(w, d.taken, n, said, v.Now, &a)
 		if d.open[name] = struct{}{}; !a.isSettled(n) || !world.SameParts(a.Further, n.Further) {
 			d.taken.giveNode(n, a)
-		} else if len(a.Further) == 0 && !d.parts.hasPods(name) {
+		} else if len(a.Further) == 0 && !d.parts.hasMembers(name) {
 			delete(d.open, name)
 		}
 		_, changed := d.changed[name]

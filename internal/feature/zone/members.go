@@ -7,22 +7,34 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// members are the pods that are in another network than the default one, or wait for it.
+// members are the pods that are in another network than the default one, or wait for it, and the EgressIPs that select
+// them.
 type members struct {
-	places map[string]place                   // by pod, "namespace/name"
-	counts map[string]map[string]int          // pods by node and namespace
-	stale  struct{ pods, namespaces changes } // since they were last followed
+	places   map[string]place                              // by pod, "namespace/name"
+	counts   map[string]map[string]int                     // pods by node and namespace
+	selected map[string]map[string]int                     // pods by EgressIP and namespace
+	hosts    map[string][]string                           // nodes by EgressIP, as its status names them
+	hosted   map[string][]string                           // EgressIPs by node
+	stale    struct{ pods, namespaces, egressIPs changes } // since they were last followed
 }
 
-// place is where a pod is.
-type place struct{ node, namespace string }
+// place is where a pod is, and which EgressIPs select it.
+type place struct {
+	node, namespace string
+	egressIPs       []string
+}
+
+func (a place) samePlace(b place) bool {
+	return a.node == b.node && a.namespace == b.namespace && slices.Equal(a.egressIPs, b.egressIPs)
+}
 
 // changes are the keys of objects that have changed.
 type changes map[string]struct{}
 
 func newMembers() *members {
-	m := &members{places: map[string]place{}, counts: map[string]map[string]int{}}
-	m.stale.pods, m.stale.namespaces = changes{}, changes{}
+	m := &members{places: map[string]place{}, counts: map[string]map[string]int{},
+		selected: map[string]map[string]int{}, hosts: map[string][]string{}, hosted: map[string][]string{}}
+	m.stale.pods, m.stale.namespaces, m.stale.egressIPs = changes{}, changes{}, changes{}
 	return m
 }
 
@@ -33,18 +45,27 @@ func (m *members) noteChanged(e world.Entry) {
 		m.stale.pods[e.Key] = struct{}{}
 	case world.KindNamespace:
 		m.stale.namespaces[e.Key] = struct{}{}
+	case world.KindEgressIP:
+		m.stale.egressIPs[e.Key] = struct{}{}
 	}
 }
 
-// noteAll takes all pods for changed.
+// noteAll takes all pods and EgressIPs for changed.
 func (m *members) noteAll(w *world.World) {
 	for _, namespace := range w.Keys(world.KindNamespace) {
 		m.stale.namespaces[namespace] = struct{}{}
 	}
+	for _, name := range w.EgressIPs() {
+		m.stale.egressIPs[name] = struct{}{}
+	}
 }
 
-// followChanges takes in what has changed, and calls changed for each node that has other pods.
+// followChanges takes in what has changed, and calls changed for each node that has other pods, or hosts an EgressIP
+// for other ones.
 func (m *members) followChanges(w *world.World, changed func(node string)) {
+	for name := range m.stale.egressIPs {
+		m.followEgressIP(name, w.EgressIP(name), changed)
+	}
 	for namespace := range m.stale.namespaces {
 		for _, p := range w.PodsIn(namespace) {
 			m.stale.pods[p.Key()] = struct{}{}
@@ -53,24 +74,43 @@ func (m *members) followChanges(w *world.World, changed func(node string)) {
 	for key := range m.stale.pods {
 		m.followPod(w, key, changed)
 	}
+	clear(m.stale.egressIPs)
 	clear(m.stale.namespaces)
 	clear(m.stale.pods)
 }
 
-func (m *members) followPod(w *world.World, key string, changed func(node string)) {
-	was, is := m.places[key], placeOf(w, w.Pod(key))
-	if was == is {
+// followEgressIP takes in which nodes the status of an EgressIP names.
+func (m *members) followEgressIP(name string, e *world.EgressIP, changed func(node string)) {
+	was, is := m.hosts[name], []string(nil)
+	if e != nil {
+		for _, i := range e.Items {
+			is = append(is, i.Node)
+		}
+	}
+	slices.Sort(is)
+	if is = slices.Compact(is); slices.Equal(was, is) {
 		return
 	}
-	if was != (place{}) {
-		m.countPod(was, -1)
-		delete(m.places, key)
-		changed(was.node)
+	for _, node := range slices.Concat(was, is) {
+		world.NoteInIndex(m.hosted, node, name, slices.Contains(is, node))
+		if len(m.selected[name]) > 0 {
+			changed(node)
+		}
 	}
-	if is != (place{}) {
-		m.countPod(is, 1)
-		m.places[key] = is
-		changed(is.node)
+	if m.hosts[name] = is; len(is) == 0 {
+		delete(m.hosts, name)
+	}
+}
+
+func (m *members) followPod(w *world.World, key string, changed func(node string)) {
+	was, is := m.places[key], placeOf(w, w.Pod(key))
+	if was.samePlace(is) {
+		return
+	}
+	m.countPod(was, -1, changed)
+	m.countPod(is, 1, changed)
+	if m.places[key] = is; is.node == "" {
+		delete(m.places, key)
 	}
 }
 
@@ -82,33 +122,67 @@ func placeOf(w *world.World, p *world.Pod) place {
 	if ns := w.Namespace(p.Namespace); ns == nil || !ns.OwnNetwork {
 		return place{}
 	}
-	return place{p.Node, p.Namespace}
+	at := place{node: p.Node, namespace: p.Namespace}
+	for _, e := range w.Selecting(p) {
+		at.egressIPs = append(at.egressIPs, e.Name)
+	}
+	return at
 }
 
-func (m *members) countPod(at place, by int) {
-	of := m.counts[at.node]
-	if of == nil {
-		of = map[string]int{}
-		m.counts[at.node] = of
+// countPod adds a pod or takes it away, and calls changed for the nodes that need another part for it.
+func (m *members) countPod(at place, by int, changed func(node string)) {
+	if at.node == "" {
+		return
 	}
-	if of[at.namespace] += by; of[at.namespace] == 0 {
-		delete(of, at.namespace)
-	}
-	if len(of) == 0 {
-		delete(m.counts, at.node)
-	}
-}
-
-// networksOf are the networks of the pods of a node, sorted. Pods whose namespace waits for its network count for none.
-func (m *members) networksOf(w *world.View, node string) (out []string) {
-	for namespace := range m.counts[node] {
-		if name := w.PrimaryNetwork(namespace); name != "" && name != ref.DefaultNetwork {
-			out = append(out, name)
+	addCount(m.counts, at.node, at.namespace, by)
+	changed(at.node)
+	for _, e := range at.egressIPs {
+		if addCount(m.selected, e, at.namespace, by) {
+			for _, node := range m.hosts[e] {
+				changed(node)
+			}
 		}
+	}
+}
+
+// addCount changes a count, and says whether it has become zero, or is zero no more.
+func addCount(counts map[string]map[string]int, key, of string, by int) (turned bool) {
+	list := counts[key]
+	if list == nil {
+		list = map[string]int{}
+		counts[key] = list
+	}
+	was := list[of]
+	if list[of] += by; list[of] == 0 {
+		delete(list, of)
+	}
+	if len(list) == 0 {
+		delete(counts, key)
+	}
+	return (was == 0) != (was+by == 0)
+}
+
+// networksOf are the networks of which a node needs a part, sorted: those of its pods, and those of pods that an
+// EgressIP selects which the node hosts. Pods whose namespace waits for its network count for none.
+func (m *members) networksOf(w *world.View, node string) (out []string) {
+	add := func(namespaces map[string]int) {
+		for namespace := range namespaces {
+			if name := w.PrimaryNetwork(namespace); name != "" && name != ref.DefaultNetwork {
+				out = append(out, name)
+			}
+		}
+	}
+	add(m.counts[node])
+	for _, e := range m.hosted[node] {
+		add(m.selected[e])
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
 }
 
-// hasPods says whether a node has such pods. The network of a namespace can come, go and be another one.
-func (m *members) hasPods(node string) bool { return len(m.counts[node]) > 0 }
+// hasMembers reports whether a node has such pods, or hosts an EgressIP for such pods. The network of a namespace can
+// come, go and be another one.
+func (m *members) hasMembers(node string) bool {
+	selects := func(e string) bool { return len(m.selected[e]) > 0 }
+	return len(m.counts[node]) > 0 || slices.ContainsFunc(m.hosted[node], selects)
+}

@@ -8,15 +8,16 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// partKeptFor is how long a node keeps its subnets of a network after its last pod there. After a deletion by force a
-// pod may send for some seconds, until its kubelet follows. Another node's pod with its address would get the answers.
+// partKeptFor is how long a node keeps its subnets of a network after its last pod, and its last egress IP, there.
+// After a deletion by force a pod may send for some seconds, until its kubelet follows. Another node's pod with its
+// address would get the answers.
 const partKeptFor = 10 * time.Minute
 
 // parts remembers what decides which networks each node has a part of, beside its pods.
 type parts struct {
 	*members
 	known map[string]struct{}             // networks that nodes had a part of in this term
-	left  map[string]map[string]time.Time // by node and network: since when a node with a part of it has no pod there
+	left  map[string]map[string]time.Time // by node and network: since when a node with a part of it needs none
 	again time.Time                       // when the next part is released; zero: nothing is due
 }
 
@@ -27,7 +28,7 @@ func newParts() *parts {
 // isDue says whether a part must be released.
 func (p *parts) isDue(now time.Time) bool { return !p.again.IsZero() && !now.Before(p.again) }
 
-// allocateParts gives a node subnets of each network that a pod of it is in. It keeps what the Node says of a network
+// allocateParts gives a node subnets of each network that it needs a part of. It keeps what the Node says of a network
 // that this leader has not known yet. The network may get its number later, or the writer is another plugin.
 func (p *parts) allocateParts(w *world.View, t *taken, n, said *world.Node, now time.Time, a *Allocation) {
 	names, further := p.networksOf(w, n.Name), map[string]world.NodeNetwork{}
@@ -51,7 +52,7 @@ func (p *parts) allocateParts(w *world.View, t *taken, n, said *world.Node, now 
 	}
 }
 
-// keptParts are the networks, beside those of a node's pods, of which it keeps its part for a while.
+// keptParts are the networks of which a node keeps its part for a while, though it needs none.
 func (p *parts) keptParts(n *world.Node, used []string, now time.Time) (kept []string) {
 	was, left := p.left[n.Name], map[string]time.Time{}
 	for _, name := range slices.Sorted(maps.Keys(n.Further)) {

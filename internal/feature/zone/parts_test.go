@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+
 	"github.com/egret-net/egret/internal/decide"
 	"github.com/egret-net/egret/internal/feature/zone"
 	"github.com/egret-net/egret/internal/world"
@@ -92,6 +95,52 @@ func TestPartsFollowPods(t *testing.T) {
 	}
 	x.pod("s", "of-blue", "a")
 	x.have("a blue [10.9.0.0/24]", "a red [10.9.0.0/24]", "b blue [10.9.1.0/24]")
+}
+
+// TestPartsFollowEgressIPs: a node has a part of a network, too, while it hosts an EgressIP that selects pods of it.
+func TestPartsFollowEgressIPs(t *testing.T) {
+	x := tellNetworked(t)
+	x.pod("p", "of-blue", "a")
+	hostedBy := func(node string, of ...string) {
+		e := &world.EgressIP{Name: "e", UID: "e", Pods: labels.Everything()}
+		e.Namespaces = selectorOf("of", of...)
+		e.Items = []world.Assignment{{Node: node, IP: netip.MustParseAddr("10.1.0.1")}}
+		x.w.SetEgressIP(e)
+	}
+	for _, ns := range []string{"of-blue", "of-red"} {
+		x.w.SetNamespace(&world.Namespace{Name: ns, OwnNetwork: true, Labels: map[string]string{"of": ns}})
+	}
+	hostedBy("b", "of-blue", "of-red")
+	x.have("a blue [10.9.0.0/24]", "b blue [10.9.1.0/24]")
+	x.pod("q", "of-red", "a")
+	x.have("a blue [10.9.0.0/24]", "a red [10.9.0.0/24]", "b blue [10.9.1.0/24]", "b red [10.9.1.0/24]")
+	hostedBy("b", "of-blue") // red's pod is selected no longer
+	again := x.have("a blue [10.9.0.0/24]", "a red [10.9.0.0/24]", "b blue [10.9.1.0/24]", "b red [10.9.1.0/24]")
+	x.now = again
+	x.have("a blue [10.9.0.0/24]", "a red [10.9.0.0/24]", "b blue [10.9.1.0/24]")
+	hostedBy("a", "of-blue")
+	again = x.have("a blue [10.9.0.0/24]", "a red [10.9.0.0/24]", "b blue [10.9.1.0/24]")
+	x.now = again
+	x.have("a blue [10.9.0.0/24]", "a red [10.9.0.0/24]")
+	hostedBy("b", "of-blue")
+	x.have("a blue [10.9.0.0/24]", "a red [10.9.0.0/24]", "b blue [10.9.1.0/24]")
+	x.d = zone.NewAllocator()
+	x.w.FollowChanges(x.d.NoteChanged)
+	if again := x.have("a blue [10.9.0.0/24]", "a red [10.9.0.0/24]", "b blue [10.9.1.0/24]"); !again.IsZero() {
+		t.Error("the next leader takes a part from a host")
+	}
+	x.w.DelEgressIP("e")
+	x.now = x.have("a blue [10.9.0.0/24]", "a red [10.9.0.0/24]", "b blue [10.9.1.0/24]")
+	x.have("a blue [10.9.0.0/24]", "a red [10.9.0.0/24]")
+}
+
+// selectorOf selects objects that have one of the values of a label.
+func selectorOf(key string, values ...string) labels.Selector {
+	r, err := labels.NewRequirement(key, selection.In, values)
+	if err != nil {
+		panic(err)
+	}
+	return labels.NewSelector().Add(*r)
 }
 
 // TestPodComesBack: a part is not released under a pod that comes meanwhile.
