@@ -104,6 +104,11 @@ const AnnotationExternalIPs = EgretPrefix + "external-ips"
 // "role":"primary"}}.
 const AnnotationPodNetworks = Prefix + "pod-networks"
 
+// AnnotationOpenDefaultPorts of a Pod whose namespace has a network of its own, written by its user, opens ports of its
+// interface in the default network, as a YAML list: [{protocol: tcp, port: 80}, {protocol: icmp}]. Protocols are tcp,
+// udp, sctp and icmp. It opens nothing if a part of it cannot be read.
+const AnnotationOpenDefaultPorts = Prefix + "open-default-ports"
+
 // AnnotationWhenUnassigned of an EgressIP or an EgressService, written by its user, says what the traffic of its pods
 // does while the object is not in force and no node can host it, or it has no host for whatever reason: with
 // WhenUnassignedDrop, in whatever case, it is dropped; without the annotation it leaves with the node's address.

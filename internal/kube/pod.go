@@ -35,8 +35,9 @@ func Pod(o *corev1.Pod) *world.Pod {
 		Created: o.CreationTimestamp.Time, Terminating: o.DeletionTimestamp != nil,
 		IPs: ips, Confirmed: told, HostNetwork: o.Spec.HostNetwork, Running: o.Status.Phase == corev1.PodRunning,
 		Completed: o.Status.Phase == corev1.PodSucceeded || o.Status.Phase == corev1.PodFailed,
-		HostPorts: hostPorts(o),
+		HostPorts: hostPorts(o), ProbePorts: probePorts(o),
 		Further:   furtherInterfaces(o.Namespace, o.Annotations[v1.AnnotationPodNetworks]),
+		OpenPorts: openPorts(o.Annotations[v1.AnnotationOpenDefaultPorts]),
 	}
 }
 

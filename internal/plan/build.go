@@ -61,6 +61,11 @@ func (r *Rows) AddACL(id string, sw RowID, priority int, match string) {
 		"action": "drop"})
 }
 
+// AddPortACL claims an ACL of a switch, for packets that come in by ports, "from-lport", or leave by them, "to-lport".
+func (r *Rows) AddPortACL(id string, sw RowID, direction string, priority int, match, action string) {
+	r.AddNB(RowID{"ACL", id}, sw, Cols{"direction": direction, "priority": priority, "match": match, "action": action})
+}
+
 // AddBalancedACL claims an ACL of a switch for packets that come in, after the switch has balanced Services.
 func (r *Rows) AddBalancedACL(id string, sw RowID, priority int, match, action string) {
 	r.AddNB(RowID{"ACL", id}, sw, Cols{"direction": "from-lport", "priority": priority, "match": match,

@@ -35,6 +35,9 @@ const (
 	PriorityFragments = 101
 	// PriorityRefuse is of the ACLs of node switches.
 	PriorityRefuse = 1000
+	// PriorityAdmit and PriorityIsolate are of ACLs about pods that have another primary network.
+	PriorityAdmit   = 1001
+	PriorityIsolate = 1000
 	// PriorityUnserved is of the ACLs that come after load balancing: PriorityUnservedDrop drops what they do not
 	// answer.
 	PriorityUnserved     = 1000

@@ -45,8 +45,10 @@ func fieldOf(name string) (field, bool) {
 		return field{truth: func(env) bool { return false }}, true // walked packets are whole
 	case "ct_mark.force_snat":
 		return field{has: func(e env) bool { return e.forced }, number: func(env) int { return 1 }}, true
-	case "ip.later_frag":
+	case "ip.later_frag", "arp": // walked packets are IP
 		return field{truth: func(env) bool { return false }}, true
+	case "arp.spa", "arp.tpa":
+		return field{has: func(env) bool { return false }, addr: func(env) netip.Addr { return netip.Addr{} }}, true
 	case "tcp", "udp", "sctp":
 		return field{truth: func(e env) bool { return e.p.Proto == name }}, true
 	case "icmp4.type", "icmp6.type":

@@ -62,7 +62,7 @@ func (w walker) nodeSwitch() []End {
 
 // leaveSwitch is what the node switch does with a packet after it has balanced.
 func (w walker) leaveSwitch() []End {
-	if refused := w.applyACLs(w.ownZone().switches[w.names.NodeSwitch(w.node)], true, true); refused != nil {
+	if refused := w.applyACLs(w.ownZone().switches[w.names.NodeSwitch(w.node)], true, aclBalanced); refused != nil {
 		return refused
 	}
 	if port, ok := w.ownZone().podPort(w.names.NodeSwitch(w.node), w.p.Dst); ok {
@@ -74,7 +74,7 @@ func (w walker) leaveSwitch() []End {
 // enterSwitch is the ACLs and the QoS rows of a switch, for what comes in by a port of it. Packets from a router are
 // not given to conntrack, nor balanced.
 func (w walker) enterSwitch(sw *lswitch, tracked bool) (out walker, refused []End) {
-	if refused := w.applyACLs(sw, tracked, false); refused != nil {
+	if refused := w.applyACLs(sw, tracked, aclEnters); refused != nil {
 		return w, refused
 	}
 	for _, q := range sw.qos {
@@ -86,18 +86,35 @@ func (w walker) enterSwitch(sw *lswitch, tracked bool) (out walker, refused []En
 	return w, nil
 }
 
-// applyACLs is the ACLs of a switch before it balances, or those after that.
-func (w walker) applyACLs(sw *lswitch, tracked, late bool) []End {
+// applyACLs applies the ACLs of a switch at one stage. Answers pass those of incoming packets: the switch balances
+// Services, and OVN tracks all connections of its ports then.
+func (w walker) applyACLs(sw *lswitch, tracked bool, at aclStage) []End {
+	if sw == nil || tracked && at != aclLeaves && w.isAnswer(sw) {
+		return nil
+	}
 	for _, a := range sw.acls {
-		if a.isLate != late || !w.matchHolds(a.match, w.inport, tracked) {
+		if a.stage != at || !w.matchHolds(a.match, w.inport, tracked) {
 			continue
 		}
-		if a.rejects {
+		switch a.action {
+		case "allow":
+			return nil
+		case "reject":
 			return w.endWith(Dropped, "rejected: ACL %s", a.id)
 		}
 		return w.endWith(Dropped, "ACL %s", a.id)
 	}
 	return nil
+}
+
+// isAnswer reports whether a connection to the port that the packet came in by can be what the packet answers.
+func (w walker) isAnswer(sw *lswitch) bool {
+	if !w.p.Reply {
+		return false
+	}
+	w.p.Reply, w.outport = false, w.inport
+	w.p.Src, w.p.Dst, w.p.SrcPort, w.p.DstPort = w.p.Dst, w.p.Src, w.p.DstPort, w.p.SrcPort
+	return w.applyACLs(sw, true, aclLeaves) == nil
 }
 
 func (w walker) matchHolds(m match, inport string, tracked bool) bool {
@@ -110,7 +127,7 @@ func (w walker) fromRouter(port switchPort) []End {
 	if sw := w.ownZone().switches[port.sw]; sw != nil {
 		next, refused := w.enterSwitch(sw, false)
 		if refused == nil {
-			refused = next.applyACLs(sw, false, true)
+			refused = next.applyACLs(sw, false, aclBalanced)
 		}
 		if refused != nil {
 			return refused
@@ -125,6 +142,10 @@ func (w walker) deliverToPort(port switchPort) []End {
 	if port.name == w.names.HostPort(w.node) {
 		w.iif = w.names.ManagementPort()
 		return w.addStep("to the management port").enterHost()
+	}
+	w.outport = port.name
+	if refused := w.applyACLs(w.ownZone().switches[port.sw], true, aclLeaves); refused != nil {
+		return refused
 	}
 	return w.endWith(ToPod, "%s", port.name)
 }

@@ -68,13 +68,22 @@ type route struct {
 	port    string // of a connected route
 }
 
-// acl drops what comes in by a port of the switch, or answers for it: before the switch balances, or after that.
+// acl drops packets, rejects them or lets them pass, at one stage.
 type acl struct {
-	id              string
-	priority        int
-	match           match
-	rejects, isLate bool
+	id       string
+	priority int
+	match    match
+	action   string
+	stage    aclStage
 }
+
+type aclStage int
+
+const (
+	aclEnters   aclStage = iota // a packet comes in by a port of the switch
+	aclBalanced                 // the same, after the switch has balanced
+	aclLeaves                   // a packet leaves by a port
+)
 
 // qos marks what comes in by a port of the switch.
 type qos struct {
@@ -218,8 +227,14 @@ func (r *Reader) indexRow(z *zone, id plan.RowID, row plan.Row) error {
 		z.bound[c.parseAddr(c.textOf("ip"))] = c.textOf("mac")
 	case "ACL":
 		sw := z.switchFor(row.Parent)
-		sw.acls = append(sw.acls, acl{id.Name, c.rowPriority(), m, c.textOf("action") == "reject",
-			c.optionsOf("options")["apply-after-lb"] != ""})
+		stage := aclEnters
+		switch {
+		case c.textOf("direction") == "to-lport":
+			stage = aclLeaves
+		case c.optionsOf("options")["apply-after-lb"] != "":
+			stage = aclBalanced
+		}
+		sw.acls = append(sw.acls, acl{id.Name, c.rowPriority(), m, c.textOf("action"), stage})
 	case "QoS":
 		sw := z.switchFor(row.Parent)
 		sw.qos = append(sw.qos, qos{id.Name, c.rowPriority(), c.packetMark("action", "mark"), m})

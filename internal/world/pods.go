@@ -65,6 +65,7 @@ func (p *Pod) sameState(o *Pod) bool {
 		p.Completed == o.Completed && p.Confirmed == o.Confirmed && p.Terminating == o.Terminating &&
 		p.Created.Equal(o.Created) &&
 		maps.Equal(p.Labels, o.Labels) && slices.Equal(p.IPs, o.IPs) && slices.Equal(p.HostPorts, o.HostPorts) &&
+		slices.Equal(p.ProbePorts, o.ProbePorts) && slices.Equal(p.OpenPorts, o.OpenPorts) &&
 		slices.EqualFunc(p.Further, o.Further, Interface.sameInterface)
 }
 

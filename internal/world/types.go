@@ -104,6 +104,10 @@ type Pod struct {
 	Running bool
 	// HostPorts are the ports of UDP and SCTP of the pod's node that lead to it.
 	HostPorts []HostPort
+	// ProbePorts are the TCP ports that the pod's kubelet connects to. OpenPorts are those that a pod with another
+	// primary network opens to the default network. Each is sorted and has no duplicates.
+	ProbePorts []uint16
+	OpenPorts  []OpenPort
 	// Completed pods have given their addresses up; terminating ones keep theirs, and their egress IP.
 	Completed bool
 	// The rest decides whose an address is that several pods say they have. Confirmed: IPs are in
@@ -114,6 +118,12 @@ type Pod struct {
 
 // Key is "namespace/name".
 func (p *Pod) Key() string { return p.Namespace + "/" + p.Name }
+
+// OpenPort is an entry of annotation k8s.ovn.org/open-default-ports.
+type OpenPort struct {
+	Protocol string // "tcp", "udp", "sctp", or "icmp", which has no port
+	Port     uint16
+}
 
 // HostPort is a port of a node that the portmap plugin translates to a port of a pod.
 type HostPort struct {

@@ -15,7 +15,8 @@ type Ports struct{}
 func (Ports) Name() string    { return "pod" }
 func (Ports) Per() world.Kind { return world.KindAttachment }
 
-// Compile adds the ports of one pod, one a network that it is in.
+// Compile adds the ports of one pod, one a network that it is in, and closes that in the default network where another
+// one is the pod's own.
 func (Ports) Compile(w *world.View, key string, out *plan.Rows) {
 	a := w.Attachment(key)
 	if a == nil {
@@ -26,6 +27,7 @@ func (Ports) Compile(w *world.View, key string, out *plan.Rows) {
 			addPort(plan.Names{Network: p.Name, ID: p.ID}, w.Self, a, i, out)
 		}
 	}
+	isolatePort(w, a, out)
 }
 
 func addPort(names plan.Names, self string, a *world.Attachment, i world.Interface, out *plan.Rows) {
