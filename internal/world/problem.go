@@ -32,6 +32,7 @@ const (
 	ReasonUnknownNetwork = "UnknownNetwork" // the host has no such routing table
 	ReasonAddressTaken   = "AddressTaken"   // a pod says that it has an address that is another's
 	ReasonNoDefaultRoute = "NoDefaultRoute" // a routing table leads nowhere outside
+	ReasonProbePorts     = "ProbePorts"     // all processes of the node reach ports of pods' probes
 	ReasonMore           = "More"           // the node has more problems than it can report
 	ReasonUnspecified    = "Unspecified"    // its EgressNode has a field that cannot be read
 )

@@ -16,13 +16,16 @@ import (
 // balances Services: none of the ACLs changes what it does with packets of other pods. IPv6 Neighbor Discovery passes
 // all ACLs.
 func isolatePort(w *world.View, a *world.Attachment, out *plan.Rows) {
-	part := w.Part(ref.DefaultNetwork)
-	if part == nil || len(a.Further) == 0 && w.PrimaryNetwork(a.Namespace) == ref.DefaultNetwork {
+	part, primary := w.Part(ref.DefaultNetwork), w.PrimaryNetwork(a.Namespace)
+	if part == nil || len(a.Further) == 0 && primary == ref.DefaultNetwork {
 		return
 	}
 	p := w.Pod(a.Key())
 	if p == nil || p.UID != a.UID {
 		p = &world.Pod{} // all is closed
+	}
+	if len(p.ProbePorts) > 0 && primary != "" {
+		reportProbePorts(primary, out)
 	}
 	sw, port := plan.Switch(plan.DefaultNames().NodeSwitch(w.Self)), plan.DefaultNames().PodPort(a.Namespace, a.Name)
 	for _, way := range []struct {
@@ -39,6 +42,14 @@ func isolatePort(w *world.View, a *world.Attachment, out *plan.Rows) {
 				at+" && (("+strings.Join(way.admitted, ") || (")+"))", "allow")
 		}
 	}
+}
+
+// reportProbePorts says which processes reach ports of probes: the node does not tell the kubelet from the others.
+func reportProbePorts(network string, out *plan.Rows) {
+	text := "network " + network + ": all processes of this node reach the ports of its pods' probes, not the kubelet " +
+		"alone. Use exec probes where that matters"
+	plan.Add(&out.Problems, plan.Problem{Object: ref.Object{Kind: ref.LogicalNetwork, Name: network},
+		Reason: world.ReasonProbePorts, Message: text}, plan.None{})
 }
 
 // matchAsked returns the matches of packets that the pod receives.

@@ -21,6 +21,7 @@ func TestIsolation(t *testing.T) {
 		for _, node := range []string{"n1", "n2"} {
 			w := compiletest.Small(node, mode)
 			w.SetNamespace(&world.Namespace{Name: "tenant", OwnNetwork: true})
+			w.SetNetwork(&world.Network{Name: "tenant_blue", ID: 1, Namespaces: []string{"tenant"}})
 			p := &world.Pod{Namespace: "tenant", Name: "p", UID: "p", Node: "n1", IPs: own, Confirmed: true,
 				ProbePorts: []uint16{8080}, OpenPorts: []world.OpenPort{{Protocol: "icmp"},
 					{Protocol: "tcp", Port: 9090}, {Protocol: "udp", Port: 53}}}
@@ -95,6 +96,10 @@ func TestIsolation(t *testing.T) {
 		}
 		w := compiletest.Small("n1", mode)
 		w.SetAttachment(compiletest.Attachment(compiletest.Pod(3, "n1")))
+		if have := net["n1"].Text(); !strings.Contains(have,
+			"problem of network tenant_blue: all processes of this node") {
+			t.Errorf("no problem about probe ports:\n%s", have)
+		}
 		if text := compile.Full(w, all.Features()).Text(); strings.Contains(text, "isolated/") {
 			t.Error("a pod of the default network is isolated")
 		}
