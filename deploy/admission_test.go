@@ -3,6 +3,7 @@ package deploy_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
@@ -253,7 +254,14 @@ func whatAgentsWrite() map[string]string {
 // whatTheControllerWrites are the annotations of an allocation, and the record.
 func whatTheControllerWrites() map[string]string {
 	both := []netip.Prefix{netip.MustParsePrefix("100.64.0.3/16"), netip.MustParsePrefix("fd98::3/64")}
-	out := kube.AllocationAnnotations(world.Allocation{ID: 3, Subnets: both, Join: both, Transit: both})
+	further := map[string]world.NodeNetwork{}
+	for i := range 1000 {
+		further[fmt.Sprintf("shop_blue%d", i)] = world.NodeNetwork{Subnets: both}
+	}
+	for _, name := range []string{"a", "fd00/1", `of "quotes" \ <and> ü`} {
+		further[name] = world.NodeNetwork{Subnets: both}
+	}
+	out := kube.AllocationAnnotations(world.Allocation{ID: 3, Subnets: both, Join: both, Transit: both, Further: further})
 	out[v1.AnnotationRecordedAddresses] = kube.RecordAnnotation(compiletest.Recorded(3).Record)
 	return out
 }
@@ -513,6 +521,10 @@ func TestControllersAreRefused(t *testing.T) {
 		"id":           {onNode(c, allocated("node-id", "0")), "node-id is a decimal number from 1"},
 		"subnet": {onNode(c, allocated("node-subnets", `{"default":["10.244.1.0/99"]}`)),
 			"a prefix that is none"},
+		"network's subnet": {onNode(c, allocated("node-subnets", `{"a":["10.128.1.0/99"],"default":[]}`)),
+			"a prefix that is none"},
+		"no default network": {onNode(c, allocated("node-subnets", `{"a":["10.128.1.0/24"]}`)),
+			"node-subnets has another form"},
 		"subnets' form": {onNode(c, allocated("node-subnets", "10.244.1.0/24")), "node-subnets has another form"},
 		"transit": {onNode(c, allocated("node-transit-switch-port-ifaddr", "x")),
 			"node-transit-switch-port-ifaddr has another form"},
