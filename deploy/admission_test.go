@@ -261,7 +261,8 @@ func whatTheControllerWrites() map[string]string {
 	for _, name := range []string{"a", "fd00/1", `of "quotes" \ <and> ü`} {
 		further[name] = world.NodeNetwork{Subnets: both}
 	}
-	out := kube.AllocationAnnotations(world.Allocation{ID: 3, Subnets: both, Join: both, Transit: both, Further: further})
+	out := kube.AllocationAnnotations(world.Allocation{ID: 3, Subnets: both, Join: both, Transit: both,
+		Further: further})
 	out[v1.AnnotationRecordedAddresses] = kube.RecordAnnotation(compiletest.Recorded(3).Record)
 	return out
 }

@@ -65,15 +65,6 @@ const (
 	NDAnew  = "move:NXM_NX_IPV6_LABEL[]->NXM_NX_XXREG3[0..19],"
 )
 
-// CopyTo copies a frame to a network other than the default one, by a flow of that network. Without a patch port the
-// network has no such flow.
-func (n Names) CopyTo() string {
-	return fmt.Sprintf("set_field:%#x->reg1,resubmit(,%d)", n.CTMark(), CopyToNetwork.Table())
-}
-
-// CopiedTo matches frames that were copied so.
-func (n Names) CopiedTo() string { return fmt.Sprintf("reg1=%#x", n.CTMark()) }
-
 // ToOVN gives a connection from outside to the network, though the host may have had it.
 func (n Names) ToOVN() string { return commitAction(n.CTMark()) + ",output:" + n.PatchPort() }
 

@@ -82,8 +82,11 @@ func (n Names) ExternalToGateway(node string) string  { return "etor-" + n.Gatew
 
 // LinkToNetwork is the default network's cluster router's port on the external switch of a network beside it, and
 // ExternalToCluster is that switch's. l is the link.
-func (n Names) LinkToNetwork(node string) string     { return "rtol-" + n.Row(node) }
+func (n Names) LinkToNetwork(node string) string     { return LinksToNetworks + n.Row(node) }
 func (n Names) ExternalToCluster(node string) string { return "ltor-" + n.Row(node) }
+
+// LinksToNetworks is what names of LinkToNetwork begin with.
+const LinksToNetworks = "rtol-"
 
 // Localnet is the port of the external switch that leads to the gateway bridge.
 func (n Names) Localnet(bridge, node string) string { return bridge + "_" + n.Row(node) }

@@ -57,8 +57,6 @@ const (
 	FilteredReply
 	FilteredDrop
 
-	CopyToNetwork
-
 	ReplyTooBig
 	ReplyFits
 
@@ -117,8 +115,6 @@ var registry = [stages]stage{
 
 	FilteredReply: {6, 10, "egressip", "let out what answers a connection from outside to a node port"},
 	FilteredDrop:  {6, 0, "egressip", "drop the rest"},
-
-	CopyToNetwork: {7, 10, "gateway", "copy to the network beside the default one that register 1 names"},
 
 	ReplyTooBig: {8, 10, "egressip", "give the host what is larger than pods' links carry, to cut it or to answer"},
 	ReplyFits:   {8, 0, "egressip", "give the rest to OVN"},

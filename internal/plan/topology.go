@@ -24,6 +24,13 @@ func Group(name string) RowID  { return RowID{"Load_Balancer_Group", name} }
 
 // Priorities of logical router policies, as in OVN-Kubernetes.
 const (
+	// Packets of networks beside the default one, at its cluster router: to its open Services; between it and them; and
+	// to their own node.
+	PriorityOpenServices   = 1013
+	PriorityIsolated       = 1010
+	PriorityNetworkOwnNode = 1005
+	// PriorityOpen is at such a network's own cluster router, for what goes to the open Services by this very node.
+	PriorityOpen     = 103
 	PriorityOwnNode  = 1004 // to an address of the pod's own node: to the host, by the management port
 	PriorityAllow    = 102  // traffic that no egress feature may touch
 	PriorityEgressIP = 100
@@ -63,6 +70,9 @@ const (
 	// ZoneGateway is the conntrack zone of the gateway bridge; ct_mark there says whose a connection is.
 	ZoneGateway = 64000
 )
+
+// OpenServices is the id of the set of the default network's cluster IPs that pods of all networks reach.
+func OpenServices(family string) string { return "egret-open-services." + family }
 
 // HostKernel stands among routers for the host's own kernel, which translates to egress IPs on links.
 const HostKernel = "host"

@@ -68,9 +68,6 @@ func parseSetting(text string) (action, error) {
 		return sendTo(func(w walker) []End { return w.outputPort(value) }), nil
 	case name == "move" && strings.Contains(value, "->NXM_NX_XXREG3["): // which nothing matches
 		return dropRest, nil
-	case name == "set_field" && strings.HasSuffix(value, "->reg1"):
-		n, err := strconv.ParseUint(strings.TrimSuffix(value, "->reg1"), 0, 32)
-		return func(w *walker, _ []action, _ flow) ([]End, bool) { w.reg1 = int(n); return nil, false }, err
 	case name == "set_field" && strings.HasSuffix(value, "->eth_src"):
 		mac := strings.TrimSuffix(value, "->eth_src")
 		return func(w *walker, _ []action, _ flow) ([]End, bool) { w.frame.src = mac; return nil, false }, nil

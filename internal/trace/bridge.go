@@ -2,9 +2,6 @@ package trace
 
 import (
 	"fmt"
-	"strings"
-
-	"github.com/egret-net/egret/internal/plan"
 )
 
 // untaken is why a packet ends in a table without a flow for it.
@@ -24,7 +21,7 @@ func (z *zone) uplinkMAC() string { return z.macs[z.names.GatewayToExternal(z.no
 
 // enterBridge is the gateway bridge, for packets from OVN, from the host, or from outside.
 func (w walker) enterBridge(port string) []End {
-	w.port, w.tracked, w.reg0, w.reg1 = port, false, 0, 0
+	w.port, w.tracked, w.reg0 = port, false, 0
 	if port != w.ownZone().uplink {
 		w.frame = frame{}
 	}
@@ -84,8 +81,6 @@ func (w walker) outputPort(port string) []End {
 	case port == w.names.PatchPort():
 		w = w.crossSwitch(w.names.ExternalSwitch(w.node), w.names.Localnet(w.ownZone().bridge, w.node))
 		return w.enterRouter(w.names.GatewayRouter(w.node), w.names.GatewayToExternal(w.node))
-	case strings.HasPrefix(port, "{"+plan.Patch):
-		return w.endWith(Dropped, "%s leads into a network that is not walked", port)
 	case port == w.port && w.frame.dst != "":
 		return w.toFrame()
 	case port != w.ownZone().uplink:

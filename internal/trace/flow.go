@@ -64,7 +64,7 @@ func parseTerm(text string) (term, error) {
 		return parseFrameTerm(key, value)
 	case "ct_state":
 		return parseState(value)
-	case "tp_dst", "reg0", "reg1", "pkt_mark", "icmp_type":
+	case "tp_dst", "reg0", "pkt_mark", "icmp_type":
 		return parseNumberTerm(key, value)
 	case "ct_mark": // a connection that was there before may have one, which no plan tells
 		return func(walker) bool { return false }, nil
@@ -125,7 +125,6 @@ func parseNumberTerm(key, value string) (term, error) {
 	of := map[string]func(walker) int{
 		"tp_dst":    func(w walker) int { return int(w.p.DstPort) },
 		"reg0":      func(w walker) int { return w.reg0 },
-		"reg1":      func(w walker) int { return w.reg1 },
 		"pkt_mark":  func(w walker) int { return w.mark },
 		"icmp_type": func(w walker) int { return w.p.echoType() },
 	}[key]

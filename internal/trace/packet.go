@@ -79,12 +79,11 @@ type walker struct {
 	asked netip.AddrPort
 	began netip.Addr
 	// On the gateway bridge: the port it came in by, its hardware addresses, whether conntrack has seen it, and
-	// registers.
+	// register 0.
 	port    string
 	frame   frame
 	tracked bool
 	reg0    int
-	reg1    int
 	hops    int
 	// balancer gave the packet its destination; nil if none did. forced: it asks the gateway router for a source, too.
 	balancer *balancer

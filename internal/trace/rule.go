@@ -138,6 +138,9 @@ func (p *ruleParser) parseMapLookup() (statement, error) {
 	if err != nil {
 		return nil, err
 	}
+	if p.takeWords("map {") {
+		return p.parseTargets(key)
+	}
 	name, is := strings.CutPrefix(p.peek2(), "map @")
 	if !is {
 		return nil, fmt.Errorf("unknown destination %q", p.peek2())
@@ -156,6 +159,24 @@ func (p *ruleParser) parseMapLookup() (statement, error) {
 		slices.SortFunc(to, netip.AddrPort.Compare)
 		return verdict{kind: destination, to: to}
 	}, nil
+}
+
+// parseTargets reads "0 : ADDRESS . PORT, 1 : … }", of which a number that is drawn chooses one.
+func (p *ruleParser) parseTargets(key concatenation) (statement, error) {
+	text, rest, ended := strings.Cut(strings.Join(p.words, " "), " }")
+	if p.words = strings.Fields(rest); !ended || len(key) != 1 || !key[0].drawn {
+		return nil, fmt.Errorf("unknown destinations %q", text)
+	}
+	var to []netip.AddrPort
+	for i, element := range strings.Split(text, ", ") {
+		value, is := strings.CutPrefix(element, fmt.Sprint(i, " : "))
+		t, err := parseTarget(value)
+		if !is || err != nil {
+			return nil, fmt.Errorf("unknown destination %q", element)
+		}
+		to = append(to, t)
+	}
+	return func(*walker) verdict { return verdict{kind: destination, to: to} }, nil
 }
 
 func (p *ruleParser) peek2() string { return strings.Join(p.words[:min(2, len(p.words))], " ") }

@@ -3,6 +3,8 @@ package trace
 import (
 	"net/netip"
 	"slices"
+
+	"github.com/egret-net/egret/internal/plan"
 )
 
 // Walk sends a packet from the pod that has its source address. Every end it may come to is listed.
@@ -259,6 +261,9 @@ func (w walker) forwardVia(r *router, via netip.Addr) []End {
 			return w.enterRouter(c.name, port)
 		}
 	}
+	if port := w.ownZone().links[via]; port != "" && r.name == plan.DefaultNames().ClusterRouter() {
+		return w.endWith(Dropped, "%s leads into a network that is not walked", port)
+	}
 	return w.endWith(Dropped, "nobody has %s", via)
 }
 
@@ -294,8 +299,22 @@ func (w walker) forwardFromGateway(r *router, via netip.Addr) []End {
 		return w.enterRouter(w.names.ClusterRouter(), w.names.RouterToJoin())
 	}
 	w = w.translateSource(r, w.names.GatewayToExternal(w.node))
-	return w.crossSwitch(w.names.ExternalSwitch(w.node),
-		w.names.ExternalToGateway(w.node)).enterBridge(w.names.PatchPort())
+	w = w.crossSwitch(w.names.ExternalSwitch(w.node), w.names.ExternalToGateway(w.node))
+	if w.names != plan.DefaultNames() {
+		return w.enterDefaultNetwork()
+	}
+	return w.enterBridge(w.names.PatchPort())
+}
+
+// enterDefaultNetwork goes on from the gateway router of a network beside the default one: by the cluster router of the
+// same node, with the mark that the packet has.
+func (w walker) enterDefaultNetwork() []End {
+	link := w.names.LinkToNetwork(w.node)
+	if _, linked := w.ownZone().macs[link]; !linked {
+		return w.endWith(Dropped, "no port %s", link)
+	}
+	w.names = plan.DefaultNames()
+	return w.addStep("out of its network").enterRouter(w.names.ClusterRouter(), link)
 }
 
 // translateSource has the source that a packet gets where it leaves the gateway router by a port. Rows with a match

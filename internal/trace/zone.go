@@ -22,6 +22,7 @@ type zone struct {
 	flows    map[int][]flow        // of the gateway bridge, by table
 	local    map[netip.Addr]string // addresses of the host, with the device
 	macs     map[string]string     // hardware addresses of router ports
+	links    map[netip.Addr]string // gateway routers of networks beside the default one, with the port that leads there
 	bound    map[netip.Addr]string // next hops that are bound to a hardware address
 	nftSets  map[string]*nftSet
 	chains   map[plan.NFTChain]*chain
@@ -111,6 +112,7 @@ func (r *Reader) readZone(node string, s *plan.State) (*zone, error) {
 	z := &zone{node: node, names: plan.DefaultNames(), state: s, sets: map[string]*addressSet{},
 		routers: map[string]*router{}, switches: map[string]*lswitch{}, ports: map[string]switchPort{},
 		local: map[netip.Addr]string{}, macs: map[string]string{}, bound: map[netip.Addr]string{},
+		links: map[netip.Addr]string{},
 		flows: map[int][]flow{}, balancers: map[frontend]*balancer{}}
 	if err := r.indexDatabases(z); err != nil {
 		return nil, err
@@ -295,17 +297,21 @@ func (r *router) addPolicy(id plan.RowID, c *cells, m match) {
 	r.policies = append(r.policies, p)
 }
 
-// addRoute takes an output port for what the next hop says anyway: the uplink's, of the router's own network.
+// addRoute takes an output port for what the next hop says anyway: a gateway router's to the outside, of the router's
+// own network, or the cluster router's to the gateway router of a network beside the default one.
 func (r *router) addRoute(z *zone, c *cells) {
 	own := strings.Replace(z.names.GatewayToExternal(z.node), z.names.GatewayRouter(z.node), r.name, 1)
-	if out := c.textOf("output_port"); out != "" && out != own {
+	isLink := r.name == z.names.ClusterRouter() && strings.HasPrefix(c.textOf("output_port"), plan.LinksToNetworks)
+	if out := c.textOf("output_port"); out != "" && out != own && !isLink {
 		c.noteError(errors.New("unknown"), "output_port=%s", out)
 	}
 	to := route{prefix: c.parsePrefix(c.textOf("ip_prefix")), src: c.textOf("policy") == "src-ip"}
 	if to.discard = c.textOf("nexthop") == plan.Discard; !to.discard {
 		to.nexthop = c.parseAddr(c.textOf("nexthop"))
 	}
-	r.routes = append(r.routes, to)
+	if r.routes = append(r.routes, to); isLink {
+		z.links[to.nexthop] = c.textOf("output_port")
+	}
 }
 
 // sortByRank puts what OVN would try first at the start. Rows of one rank keep no order in OVN; by id here, so that an

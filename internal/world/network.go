@@ -274,3 +274,8 @@ func (w *View) Part(network string) *Part {
 	}
 	return p
 }
+
+// HasNetworks says whether this node has a part of a network beside the default one.
+func (w *View) HasNetworks() bool {
+	return slices.ContainsFunc(w.Networks()[1:], func(name string) bool { return w.Part(name) != nil })
+}

@@ -37,7 +37,7 @@ func (Bridge) Compile(w *world.View, _ string, out *plan.Rows) {
 		return
 	}
 	b := flows{names: plan.DefaultNames(), bridge: w.Config.Bridge, uplink: uplinkPort(w), mac: h.UplinkMAC, out: out}
-	b.further, b.userspace = copyActions(w), w.Config.UserspaceOVS
+	b.userspace = w.Config.UserspaceOVS
 	b.addLinkFlows()
 	b.addNeighbourFlows()
 	b.addAnswerFlows(h.Primary)
@@ -55,26 +55,12 @@ func (Bridge) Compile(w *world.View, _ string, out *plan.Rows) {
 
 func uplinkPort(w *world.View) string { return "{" + w.Config.UplinkInterface + "}" }
 
-// copyActions lead a frame to the networks beside the default one.
-func copyActions(w *world.View) string {
-	var out string
-	for _, name := range w.Networks()[1:] {
-		if n := w.Part(name); n != nil {
-			out += "," + plan.Names{Network: n.Name, ID: n.ID}.CopyTo()
-		}
-	}
-	return out
-}
-
-// bothSides gives a packet to the host, and a copy to each network in OVN.
-func (b flows) bothSides() string {
-	return fmt.Sprintf("LOCAL,resubmit(,%d)%s", plan.CopyToOVN.Table(), b.further)
-}
+// bothSides gives a packet to the host, and a copy to OVN.
+func bothSides() string { return fmt.Sprintf("LOCAL,resubmit(,%d)", plan.CopyToOVN.Table()) }
 
 type flows struct {
 	names               plan.Names
 	bridge, uplink, mac string
-	further             string // actions that copy to networks beside the default one
 	userspace           bool
 	out                 *plan.Rows
 }
@@ -89,10 +75,10 @@ func (b flows) addFlow(at plan.Stage, match, actions string) {
 func (b flows) addLinkFlows() {
 	b.addFlow(plan.CopyToOVN, "in_port="+b.uplink, "output:"+b.names.PatchPort())
 	if b.userspace {
-		b.addFlow(plan.Announced, "arp,in_port="+b.uplink+","+forAll, plan.ARPAnew+b.bothSides())
+		b.addFlow(plan.Announced, "arp,in_port="+b.uplink+","+forAll, plan.ARPAnew+bothSides())
 	}
-	b.addFlow(plan.FramesToNode, "in_port="+b.uplink+",dl_dst="+b.mac, b.bothSides())
-	b.addFlow(plan.OtherFrames, "in_port="+b.uplink+","+forAll, b.bothSides())
+	b.addFlow(plan.FramesToNode, "in_port="+b.uplink+",dl_dst="+b.mac, bothSides())
+	b.addFlow(plan.OtherFrames, "in_port="+b.uplink+","+forAll, bothSides())
 	b.addFlow(plan.OtherFrames, "in_port=LOCAL", "output:"+b.uplink)
 	b.fromOVN()
 }
@@ -105,7 +91,7 @@ func (b flows) fromOVN() {
 func (b flows) addNeighbourFlows() {
 	for t := neighbourFirst; t <= neighbourLast; t++ {
 		icmp := fmt.Sprintf("icmp6,icmp_type=%d,", t)
-		actions := b.bothSides()
+		actions := bothSides()
 		if t == advertisement && b.userspace {
 			actions = plan.NDAnew + actions
 		}

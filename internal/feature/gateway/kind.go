@@ -7,6 +7,6 @@ import (
 
 // DescribeKind describes what each node holds, whatever objects there are.
 func DescribeKind() feature.Kind {
-	return feature.Kind{Features: []compile.Feature{Settings{}, Bridge{}, NetworkBridge{}, Management{}, Router{},
+	return feature.Kind{Features: []compile.Feature{Settings{}, Bridge{}, Management{}, Router{}, Networks{},
 		Firewall{}}}
 }

@@ -28,11 +28,11 @@ func (Router) Compile(w *world.View, network string, out *plan.Rows) {
 		if source, ok := outsideAddress(p, f); ok {
 			nodeIP(names, w.Self, s, source, out)
 		}
+		if network != ref.DefaultNetwork {
+			openServices(names, p, f, out)
+			continue
+		}
 		for _, a := range f.OfAddrs(h.Addrs) {
-			if network != ref.DefaultNetwork {
-				notToHost(names, w.Self, f, a, out)
-				continue
-			}
 			ownHost(names, w.Self, f, a, world.Nth(s, 2), out)
 			if !slices.ContainsFunc(h.Primary, func(p netip.Prefix) bool { return p.Addr() == a }) {
 				ownHostForOthers(names, w.Self, f, a, world.Nth(s, 2), out)
@@ -68,10 +68,14 @@ func ownHost(names plan.Names, self string, f world.Family, host, management net
 	out.AddPolicy(names, "own-node/"+host.String(), plan.PriorityOwnNode, match, "reroute", to, nil)
 }
 
-// notToHost drops what a pod of a network beside the default one sends to its own node, see Management.
-func notToHost(names plan.Names, self string, f world.Family, host netip.Addr, out *plan.Rows) {
-	match := fmt.Sprintf("inport == %q && %s.dst == %s", names.RouterToNodeSwitch(self), f.Match(), host)
-	out.AddPolicy(names, "own-node/"+host.String(), plan.PriorityOwnNode, match, "drop", nil, nil)
+// openServices has a pod of a network beside the default one ask for the default network's open Services by its own
+// node, whatever its other packets are rerouted to.
+func openServices(names plan.Names, p *world.Part, f world.Family, out *plan.Rows) {
+	for _, c := range p.Cluster(f) {
+		match := fmt.Sprintf("%[1]s.src == %[2]s && %[1]s.dst == $%[3]s", f.Match(), c,
+			plan.SetName(plan.OpenServices(f.String())))
+		out.AddPolicy(names, "open-services/"+c.String(), plan.PriorityOpen, match, "allow", nil, nil)
+	}
 }
 
 // ownHostForOthers does the same with what other nodes steered here because this node holds an egress IP of theirs: to

@@ -52,6 +52,7 @@ func (h hostPort) addElements() {
 	if h.getsFrontend(world.Frontend{IP: h.clusterIP, Protocol: h.p.Protocol, Port: h.p.Port}) &&
 		!h.byOVN(h.b.Internal) {
 		h.translateTo(ownHost, netip.AddrPortFrom(h.clusterIP, h.p.Port), equalShares(h.b.Internal), h.s.Affinity > 0)
+		h.translateForNetworks()
 	}
 	for _, at := range h.externalAddrPorts() {
 		from, own := h.fromOutside(), h.ofOwnHost()

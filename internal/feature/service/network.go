@@ -1,8 +1,10 @@
 package service
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/ref"
@@ -30,9 +32,9 @@ func compileInNetwork(w *world.View, s *world.Service, out *plan.Rows) {
 	rows.writeRows(w.Config, plan.Names{Network: part.Name, ID: part.ID}, w.Self, s, out)
 }
 
-// reachableEndpoints are the endpoints of a Service of the default network that connections may go to. A pod that has a
-// network of its own is no endpoint there, whatever a slice says: behind the host's own connections the pod would take
-// everybody for its kubelet.
+// reachableEndpoints are the endpoints of a Service of the default network that connections may go to. A pod that has
+// a network of its own is no endpoint there, whatever a slice says: behind the host's own connections the pod would
+// take everybody for its kubelet.
 func reachableEndpoints(w *world.View, s *world.Service, p world.ServicePort, f world.Family) []world.Endpoint {
 	return slices.DeleteFunc(slices.Clone(p.Endpoints), func(e world.Endpoint) bool {
 		_, what := clusterSubnetOf(w.Config, e.Addr())
@@ -75,4 +77,23 @@ func addressIn(w *world.View, network, key string, at netip.Addr) (netip.Addr, b
 		return netip.Addr{}, false
 	}
 	return ips[0], true
+}
+
+// translateForNetworks has the host choose among the endpoints of a Service that pods of all networks reach, where
+// some are hosts: OVN cannot bring a packet back to the host that it came from. With pods alone the packet goes back
+// to the node's switch, which balances it. The numbers stand in the rule: nft 1.0.6 takes no new rule that names one
+// of the maps with numbers of Host, once they are in the kernel.
+func (h hostPort) translateForNetworks() {
+	if !slices.Contains(world.OpenServices(), h.s.Key()) || !h.w.HasNetworks() || h.allPods(h.b.Internal) {
+		return
+	}
+	ip, targets := [...]string{"ip", "ip6"}[h.family], []string{}
+	for i, e := range h.b.Internal {
+		targets = append(targets, fmt.Sprintf("%d : %s . %d", i, e.Addr(), e.Port()))
+	}
+	id := plan.NFTRule{Chain: h.out.AddChain(plan.ChainServices), Name: fmt.Sprintf("3-networks %s %d/%s", h.clusterIP,
+		h.p.Port, h.p.Protocol)}
+	plan.Add(&h.out.NFTRules, id, fmt.Sprintf("iifname %q %[2]s saddr %[3]s %[2]s daddr %[4]s meta l4proto %[5]s "+
+		"th dport %[6]d dnat %[2]s to numgen random mod %[7]d map { %[8]s }", plan.DefaultNames().ManagementPort(), ip,
+		world.Masquerades(h.family), h.clusterIP, h.p.Protocol, h.p.Port, len(targets), strings.Join(targets, ", ")))
 }

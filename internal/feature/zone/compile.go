@@ -121,23 +121,38 @@ func (z ownPart) joinAddresses(id int) []string {
 	return out
 }
 
-// gatewayRouter learns its neighbours from every request that it receives, also from those for an egress IP that
-// another node has: when that comes here, the hosts that packets go to are known, if they were heard of lately. Until
-// OVN 25.03 has resolved one it drops all but four packets to it, and that takes a round through the Southbound. Its
-// one neighbour on the join switch is known to northd: OVN-Kubernetes' option dynamic_neigh_routers, for join switches
-// with a router of each node, would have the first replies to pods wait for it. It answers packets that are too big for
-// pods with ICMP: the links outside carry more than pods' do, and at the pods' links such packets would be lost in
-// silence.
+// gatewayRouter has one neighbour on the join switch, which is known to northd: OVN-Kubernetes' option
+// dynamic_neigh_routers, for join switches with a router of each node, would have the first replies to pods wait for
+// it. It answers packets that are too big for pods with ICMP: the links outside carry more than pods' do, and at the
+// pods' links such packets would be lost in silence.
 func (z ownPart) gatewayRouter() {
 	gr, ext := z.names.GatewayRouter(z.Node.Name), z.names.ExternalSwitch(z.Node.Name)
-	z.out.AddNB(plan.Router(gr), plan.RowID{}, plan.Cols{"name": gr, "options": map[string]string{
-		"chassis": z.Node.Name, "lb_force_snat_ip": "router_ip", "always_learn_from_arp_request": "true",
-		"mac_binding_age_threshold": z.bindingAges(),
-	}, "copp": z.boundNeighbours(), "load_balancer_group": []plan.RowID{plan.Group(z.names.GatewayLBGroup())}})
+	cols := plan.Cols{"name": gr, "options": map[string]string{
+		"chassis": z.Node.Name, "lb_force_snat_ip": "router_ip", "always_learn_from_arp_request": "false",
+	}, "load_balancer_group": []plan.RowID{plan.Group(z.names.GatewayLBGroup())}}
+	if z.Name == ref.DefaultNetwork {
+		z.learnNeighbours(cols)
+	}
+	z.out.AddNB(plan.Router(gr), plan.RowID{}, cols)
 	z.out.AddPeers(gr, z.names.GatewayToJoin(z.Node.Name), z.names.JoinSwitch(), z.names.JoinToGateway(z.Node.Name),
 		z.JoinMAC(z.Node.ID), z.joinAddresses(z.Node.ID),
 		map[string]string{"gateway_mtu": plan.Itoa(z.w.Config.PodMTU(z.Host))}, nil)
 	z.out.AddNB(plan.Switch(ext), plan.RowID{}, plan.Cols{"name": ext})
+	for _, f := range z.Families() {
+		for _, c := range z.Cluster(f) {
+			z.out.AddRoute(gr, "dst-ip", c.String(), z.JoinAddr(1, f).Addr().String(), "")
+		}
+	}
+	if z.Name == ref.DefaultNetwork {
+		z.linkToBridge()
+	} else {
+		z.linkToDefaultNetwork()
+	}
+}
+
+// linkToBridge is the outer side of the default network's gateway router.
+func (z ownPart) linkToBridge() {
+	gr, ext := z.names.GatewayRouter(z.Node.Name), z.names.ExternalSwitch(z.Node.Name)
 	var networks []string
 	for _, p := range z.Host.Primary {
 		networks = append(networks, p.String())
@@ -149,32 +164,52 @@ func (z ownPart) gatewayRouter() {
 		"name": localnet, "type": "localnet", "addresses": []string{"unknown"},
 		"options": map[string]string{"network_name": plan.PhysicalNetwork},
 	})
-	z.gatewayRoutes()
+	for _, f := range z.Families() {
+		for _, via := range f.OfAddrs(z.Host.Gateways) {
+			z.out.AddRoute(gr, "dst-ip", defaultRoute(f), via.String(), z.names.GatewayToExternal(z.Node.Name))
+		}
+	}
 	z.snatUnanswered()
 }
 
+// linkToDefaultNetwork is that of the gateway router of a network beside it. Both ends are /32, which OVN takes where
+// the route names its port, and each knows the other's hardware address without asking. So a network has nothing on
+// the bridge and nothing in the host's kernel; feature gateway has the rows that all networks have in common. The
+// manual asks for a switch between a gateway router that translates and a distributed one.
+func (z ownPart) linkToDefaultNetwork() {
+	self, ext, cluster := z.Node.Name, z.names.ExternalSwitch(z.Node.Name), plan.DefaultNames().ClusterRouter()
+	gr, port := z.names.GatewayRouter(self), z.names.GatewayToExternal(self)
+	var inner, outer []netip.Addr
+	for _, f := range z.Families() {
+		a, _ := z.Masquerade(f)
+		b := z.MasqueradeRouter(f)
+		inner, outer = append(inner, a), append(outer, b)
+		z.out.AddRoute(gr, "dst-ip", defaultRoute(f), b.String(), port)
+		z.out.AddRoute(cluster, "dst-ip", world.Single(a).String(), a.String(), z.names.LinkToNetwork(self))
+	}
+	z.out.AddPeers(gr, port, ext, z.names.ExternalToGateway(self), world.MAC(inner[0]), singlesOf(inner), nil, nil)
+	z.out.AddPeers(cluster, z.names.LinkToNetwork(self), ext, z.names.ExternalToCluster(self), world.MAC(outer[0]),
+		singlesOf(outer), nil, nil)
+}
+
+// singlesOf are prefixes of one address each.
+func singlesOf(ips []netip.Addr) []string {
+	var out []string
+	for _, ip := range ips {
+		out = append(out, world.Single(ip).String())
+	}
+	return out
+}
+
 // announcedOptions is what ovn-controller tells the uplink that it has: the node's own IPv4 address. OVN-Kubernetes'
-// value "router" stands for all addresses that rows of NAT translate to. Those of the join switch are nobody's business
-// outside, and an egress IP is announced by internal/plane/announce, and only while this node answers for it.
+// value "router" stands for all addresses that rows of NAT translate to. Those of the join switch are nobody's
+// business outside, and an egress IP is announced by internal/plane/announce, and only while this node answers for it.
 func (z ownPart) announcedOptions() map[string]string {
 	primary, ok := world.V4.Of(z.Host.Primary)
-	if !ok || z.Name != ref.DefaultNetwork {
+	if !ok {
 		return nil
 	}
 	return map[string]string{"nat-addresses": z.Host.UplinkMAC + " " + primary.Addr().String()}
-}
-
-// gatewayRoutes lead back into the cluster, and out to the host's own gateways.
-func (z ownPart) gatewayRoutes() {
-	gr := z.names.GatewayRouter(z.w.Self)
-	for _, f := range z.Families() {
-		for _, c := range z.Cluster(f) {
-			z.out.AddRoute(gr, "dst-ip", c.String(), z.JoinAddr(1, f).Addr().String(), "")
-		}
-		for _, via := range f.OfAddrs(z.Host.Gateways) {
-			z.out.AddRoute(gr, "dst-ip", defaultRoute(f), via.String(), z.names.GatewayToExternal(z.w.Self))
-		}
-	}
 }
 
 func defaultRoute(f world.Family) string { return [...]string{"0.0.0.0/0", "::/0"}[f] }

@@ -18,8 +18,18 @@ const (
 	neighbourAge = 300
 )
 
-// boundNeighbours bounds what a gateway router learns of the link, ovn-nb(5) "Copp". Its own questions are not bounded:
-// packets to one absent host would otherwise keep others from being found.
+// learnNeighbours has a gateway router learn its neighbours outside from every request that it receives, also from
+// those for an egress IP that another node has: when that comes here, the hosts that packets go to are known, if they
+// were heard of lately. Until OVN 25.03 has resolved one it drops all but four packets to it, and that takes a round
+// through the Southbound.
+func (z ownPart) learnNeighbours(router plan.Cols) {
+	options := router["options"].(map[string]string)
+	options["always_learn_from_arp_request"], options["mac_binding_age_threshold"] = "true", z.bindingAges()
+	router["copp"] = z.boundNeighbours()
+}
+
+// boundNeighbours bounds what a gateway router learns of the link, ovn-nb(5) "Copp". Its own questions are not
+// bounded: packets to one absent host would otherwise keep others from being found.
 func (z ownPart) boundNeighbours() plan.RowID {
 	return z.addMeter("egret-neighbours", neighboursASecond, neighboursAtOnce, "arp", "nd-ns", "nd-na")
 }
@@ -41,8 +51,8 @@ func (z ownPart) addMeter(name string, perSecond, burst int, kinds ...string) pl
 }
 
 // bindingAges are the option mac_binding_age_threshold, ovn-nb(5) "Logical_Router": silent neighbours are forgotten,
-// but for the gateways outside. A node that takes an egress IP over, and that no packet left through for a while, knows
-// the way then.
+// but for the gateways outside. A node that takes an egress IP over, and that no packet left through for a while,
+// knows the way then.
 func (z ownPart) bindingAges() string {
 	var ages []string
 	for _, via := range z.Host.Gateways {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -18,10 +19,14 @@ const (
 // Service has that address, or not with that port. Without it they would leave the cluster, or circle between host and
 // router in local gateway mode. Packets that must not be answered are dropped: errors of ICMP, and all but the first
 // fragment of a datagram (RFC 1122, 3.2.2), which OVS' userspace datapath does not balance when it opens a connection.
+// In another network than the default one, its open Services are balanced further on.
 func (z ownPart) rejectUnserved(sw plan.RowID) {
 	for _, s := range z.w.Config.ServiceSubnets {
 		f := world.FamilyOf(s.Addr())
 		to := fmt.Sprintf("%s.dst == %s", f.Match(), s)
+		if z.Name != ref.DefaultNetwork {
+			to += fmt.Sprintf(" && %s.dst != $%s", f.Match(), plan.SetName(plan.OpenServices(f.String())))
+		}
 		echo := [...]string{"icmp4.type == 8", "icmp6.type == 128"}[f]
 		id := z.names.Row("unserved/" + s.String())
 		z.out.AddBalancedACL(id+"/reject", sw, plan.PriorityUnserved,
