@@ -97,7 +97,7 @@ func TestIsolation(t *testing.T) {
 		w := compiletest.Small("n1", mode)
 		w.SetAttachment(compiletest.Attachment(compiletest.Pod(3, "n1")))
 		if have := net["n1"].Text(); !strings.Contains(have,
-			"problem of network tenant_blue: all processes of this node") {
+			"problem of LogicalNetwork/tenant_blue ProbePorts: ") {
 			t.Errorf("no problem about probe ports:\n%s", have)
 		}
 		if text := compile.Full(w, all.Features()).Text(); strings.Contains(text, "isolated/") {
