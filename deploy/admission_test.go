@@ -47,7 +47,7 @@ func newJudge(t *testing.T) judge {
 	plugin, err := validating.NewPlugin(nil)
 	must(t, err)
 	objects := policies(t)
-	for _, name := range []string{"default", "egret-system", "egret-node-lease"} {
+	for _, name := range []string{"default", "abc", "egret-system", "egret-node-lease"} {
 		objects = append(objects, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
 	client := fake.NewClientset(objects...)
