@@ -42,7 +42,7 @@ func (a *Agent) adoptFormer(ctx context.Context, filter formerFilter) error {
 		if len(p.IPs) == 0 {
 			continue // without an address that its port may send from, it could send from any
 		}
-		at := filter.adoptPort(p)
+		at := filter.adoptAttachment(*attachmentOf(p))
 		a.loop.Do(func(w *world.World) { w.SetAttachment(at) })
 	}
 	return nil

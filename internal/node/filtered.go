@@ -45,12 +45,11 @@ func readFilter(ctx context.Context, p *nft.Plane, c *world.Config, log *slog.Lo
 	return f
 }
 
-// adoptPort is a pod's port that a former process left.
-func (f formerFilter) adoptPort(p cniserver.PodPort) *world.Attachment {
-	at := attachmentOf(p)
+// adoptAttachment returns an attachment that a previous process left, as this process begins with it.
+func (f formerFilter) adoptAttachment(at world.Attachment) *world.Attachment {
 	at.Unfiltered = f.known && !at.EgressPaused &&
 		!slices.ContainsFunc(at.IPs, func(ip netip.Addr) bool { return f.pods[ip] })
-	return at
+	return &at
 }
 
 // filterOrphans ends what was adopted, now that the cluster is known: a pod without an object is an orphan.

@@ -12,7 +12,6 @@ import (
 	"github.com/egret-net/egret/internal/compile/compiletest"
 	"github.com/egret-net/egret/internal/egress"
 	"github.com/egret-net/egret/internal/feature/all"
-	"github.com/egret-net/egret/internal/node/cniserver"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane/nft"
 	"github.com/egret-net/egret/internal/world"
@@ -65,8 +64,8 @@ func TestAgentStartFiltersWhomItDid(t *testing.T) {
 			filter := readFilter(t.Context(), kernel.Plane, c, slog.New(slog.DiscardHandler))
 			w := world.New("n1", c)
 			for _, ip := range append(slices.Clone(pods), paused) {
-				w.SetAttachment(filter.adoptPort(cniserver.PodPort{Namespace: "ns", Name: ip.String(), UID: ip.String(),
-					IPs: []netip.Addr{ip}, EgressPaused: ip == paused}))
+				w.SetAttachment(filter.adoptAttachment(world.Attachment{Namespace: "ns", Name: ip.String(),
+					UID: ip.String(), IPs: []netip.Addr{ip}, EgressPaused: ip == paused}))
 			}
 			if have := strings.Join(underFilter(compile.Full(w, all.Features())), " "); have != x.want {
 				t.Errorf("before the cluster is known: %s, want %s", have, x.want)

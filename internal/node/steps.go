@@ -17,7 +17,6 @@ import (
 	"github.com/egret-net/egret/internal/feature/all"
 	"github.com/egret-net/egret/internal/holder"
 	"github.com/egret-net/egret/internal/kube"
-	"github.com/egret-net/egret/internal/node/cniserver"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane"
 	"github.com/egret-net/egret/internal/ref"
@@ -134,8 +133,7 @@ func (s *Steps) adoptFormer() {
 	}
 	s.a.loop.Do(func(w *world.World) { w.SetHost(s.o.Host) })
 	for _, at := range s.o.Attachments {
-		adopted := filter.adoptPort(cniserver.PodPort{Namespace: at.Namespace, Name: at.Name, UID: at.UID,
-			HostIface: at.HostIface, MAC: at.MAC, IPs: at.IPs, EgressPaused: at.EgressPaused})
+		adopted := filter.adoptAttachment(*at)
 		s.a.loop.Do(func(w *world.World) { w.SetAttachment(adopted) })
 	}
 	var rows []plan.RowID
