@@ -2,10 +2,12 @@ package deploy_test
 
 import (
 	"encoding/json"
+	"net/netip"
 	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apiserver/pkg/authentication/user"
 
 	v1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/internal/node/cniserver"
@@ -105,6 +107,64 @@ func TestOwnNetworksAreRefused(t *testing.T) {
 		"pod's other annotation": {onPod(n1, func(o *unstructured.Unstructured) {
 			o.SetAnnotations(map[string]string{v1.AnnotationPodNetworks: good, "k8s.v1.cni.cncf.io/networks": "red"})
 		}), "not k8s.v1.cni.cncf.io/networks"},
+	})
+}
+
+// networkStatus is what the agent writes beside ownNetworks.
+func networkStatus(t *testing.T, families int) string {
+	t.Helper()
+	p := cniserver.PodPort{IfName: "eth0", MAC: "0a:58:0a:f4:01:05", Primary: &cniserver.PrimaryPort{}}
+	p.IPs = []netip.Addr{netip.MustParseAddr("10.244.1.5"), netip.MustParseAddr("fd00:10:244:1::5")}[:families]
+	p.Primary.MAC = "0a:58:0a:80:01:05"
+	p.Primary.IPs = []netip.Addr{netip.MustParseAddr("10.128.1.5"), netip.MustParseAddr("fd00:128:0:1::5")}[:families]
+	text, err := json.Marshal(p.NetworkStatus())
+	must(t, err)
+	return string(text)
+}
+
+// TestNetworkStatus: an agent writes which interfaces a pod of its node has, in the one form that it writes, and takes
+// that away. Others write the annotation as ever: of most pods it is Multus'.
+func TestNetworkStatus(t *testing.T) {
+	j, n1, good := newJudge(t), agentOf("n1"), networkStatus(t, 2)
+	set := func(text string) change { return annotated(v1.AnnotationNetworkStatus, text) }
+	both := func(o *unstructured.Unstructured) {
+		o.SetAnnotations(map[string]string{v1.AnnotationPodNetworks: ownNetworks(t, "default/blue", 2),
+			v1.AnnotationNetworkStatus: good})
+	}
+	multus := `[{"name":"net1","interface":"net1","dns":{}}]`
+	for name, u := range map[string]update{
+		"dual-stack":         onPod(n1, set(good)),
+		"single-stack":       onPod(n1, set(networkStatus(t, 1))),
+		"with its addresses": onPod(n1, both),
+		"taken away":         {n1, "pods", "", pod(both), pod()},
+		"of Multus":          {&user.DefaultInfo{Name: "multus"}, "pods", "status", pod(), pod(set(multus))},
+		"Multus' stays":      {n1, "pods", "", pod(set(multus)), pod(set(multus))},
+	} {
+		if have := j.refusal(u); have != "" {
+			t.Errorf("%s: refused: %s", name, have)
+		}
+	}
+	with := func(old, new string) refused {
+		if !strings.Contains(good, old) {
+			t.Fatalf("%s does not have %s", good, old)
+		}
+		return refused{onPod(n1, set(strings.Replace(good, old, new, 1))), "network-status has another form"}
+	}
+	j.refusesAll(t, map[string]refused{
+		"pod elsewhere":    {onPod(agentOf("n2"), set(good)), "pods of its own node only"},
+		"Multus' form":     {onPod(n1, set(multus)), "network-status has another form"},
+		"another network":  with(`"ovn-kubernetes","interface":"ovn-udn1"`, `"default/red","interface":"ovn-udn1"`),
+		"interface":        with(`"ovn-udn1"`, `"net1"`),
+		"first's name":     with(`"eth0"`, `"eth0/"`),
+		"both default":     with(`"mac":"0a:58:0a:f4:01:05"`, `"mac":"0a:58:0a:f4:01:05","default":true`),
+		"group's MAC":      with("0a:58:0a:80:01:05", "0b:58:0a:80:01:05"),
+		"third address":    with(`"10.128.1.5"`, `"10.128.1.5","10.128.1.6"`),
+		"no address":       with(`"10.128.1.5"`, `"10.128.1.500"`),
+		"something more":   with(`"dns":{}`, `"dns":{},"gateway":["10.244.1.1"]`),
+		"servers of names": with(`"dns":{}`, `"dns":{"nameservers":["10.244.1.9"]}`),
+		"one more": with(`}]`, `},{"name":"ovn-kubernetes","interface":"net1","ips":["10.0.0.1"],`+
+			`"mac":"0a:58:0a:80:01:05","dns":{}}]`),
+		"a line more": {onPod(n1, set(good+"\n")), "network-status has another form"},
 	})
 }
 

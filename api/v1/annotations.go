@@ -109,6 +109,13 @@ const AnnotationPodNetworks = Prefix + "pod-networks"
 // udp, sctp and icmp. It opens nothing if a part of it cannot be read.
 const AnnotationOpenDefaultPorts = Prefix + "open-default-ports"
 
+// AnnotationNetworkStatus of a Pod lists its interfaces as Multus does. Of a pod that has its namespace's own network
+// its node's agent writes it, together with AnnotationPodNetworks; nobody here reads it:
+// [{"name":"ovn-kubernetes","interface":"eth0","ips":["10.244.1.5"],"mac":"0a:58:0a:f4:01:05","dns":{}},
+// {"name":"ovn-kubernetes","interface":"ovn-udn1","ips":["10.128.1.5"],"mac":"0a:58:0a:80:01:05","default":true,
+// "dns":{}}].
+const AnnotationNetworkStatus = "k8s.v1.cni.cncf.io/network-status"
+
 // AnnotationWhenUnassigned of an EgressIP or an EgressService, written by its user, says what the traffic of its pods
 // does while the object is not in force and no node can host it, or it has no host for whatever reason: with
 // WhenUnassignedDrop, in whatever case, it is dropped; without the annotation it leaves with the node's address.

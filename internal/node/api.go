@@ -230,13 +230,26 @@ func ofThisNode(node, reason, action, text string) kube.Event {
 	}
 }
 
-func podNetworksValue(nets cniserver.PodNetworks) (map[string]any, error) {
+// podAnnotations are the annotations of a port's pod by key; nil removes one.
+func podAnnotations(p cniserver.PodPort, nets cniserver.PodNetworks) (map[string]any, error) {
+	out, status := map[string]any{apiv1.AnnotationPodNetworks: nil}, p.NetworkStatus()
+	if status != nil {
+		out[apiv1.AnnotationNetworkStatus] = nil
+	}
 	if nets == nil {
-		return map[string]any{apiv1.AnnotationPodNetworks: nil}, nil
+		return out, nil
 	}
 	text, err := json.Marshal(nets)
 	if err != nil {
 		return nil, fmt.Errorf("encode the pod's addresses: %w", err)
 	}
-	return map[string]any{apiv1.AnnotationPodNetworks: string(text)}, nil
+	out[apiv1.AnnotationPodNetworks] = string(text)
+	if status == nil {
+		return out, nil
+	}
+	if text, err = json.Marshal(status); err != nil {
+		return nil, fmt.Errorf("encode the pod's interfaces: %w", err)
+	}
+	out[apiv1.AnnotationNetworkStatus] = string(text)
+	return out, nil
 }

@@ -15,12 +15,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	egretv1 "github.com/egret-net/egret/api/egret/v1"
 	apiv1 "github.com/egret-net/egret/api/v1"
+	"github.com/egret-net/egret/internal/compile/compiletest"
 	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/node/cniserver"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -145,5 +148,36 @@ func TestListTakesInWhatIsGone(t *testing.T) {
 	}
 	if have := w.EgressIPs(); !slices.Equal(have, []string{"b"}) {
 		t.Errorf("there are EgressIPs %q", have)
+	}
+}
+
+// TestPodAnnotations: a pod that has its namespace's own network gets a second annotation in the same write, with its
+// interfaces, and loses both together. Multus alone writes the second one of other pods.
+func TestPodAnnotations(t *testing.T) {
+	p := cniserver.PodPort{IfName: "eth0", MAC: "0a:58:0a:f4:01:05", IPs: []netip.Addr{compiletest.V4(10, 244, 1, 5)}}
+	networks := cniserver.PodNetworks{"default": {MAC: p.MAC}}
+	const entry = `{"default":{"ip_addresses":null,"mac_address":"0a:58:0a:f4:01:05"}}`
+	in := p
+	in.Primary = &cniserver.PrimaryPort{MAC: "0a:58:0a:80:01:05",
+		IPs: []netip.Addr{compiletest.V4(10, 128, 1, 5), netip.MustParseAddr("fd00:128::5")}}
+	const status = `[{"name":"ovn-kubernetes","interface":"eth0","ips":["10.244.1.5"],` +
+		`"mac":"0a:58:0a:f4:01:05","dns":{}},` +
+		`{"name":"ovn-kubernetes","interface":"ovn-udn1","ips":["10.128.1.5","fd00:128::5"],` +
+		`"mac":"0a:58:0a:80:01:05","default":true,"dns":{}}]`
+	const networksKey, statusKey = "k8s.ovn.org/pod-networks", "k8s.v1.cni.cncf.io/network-status"
+	for name, x := range map[string]struct {
+		port cniserver.PodPort
+		nets cniserver.PodNetworks
+		want map[string]any
+	}{
+		"default network":         {p, networks, map[string]any{networksKey: entry}},
+		"default network removed": {p, nil, map[string]any{networksKey: nil}},
+		"own network":             {in, networks, map[string]any{networksKey: entry, statusKey: status}},
+		"own network removed":     {in, nil, map[string]any{networksKey: nil, statusKey: nil}},
+	} {
+		have, err := podAnnotations(x.port, x.nets)
+		if diff := cmp.Diff(x.want, have); err != nil || diff != "" {
+			t.Errorf("%s: %v (-want +have):\n%s", name, err, diff)
+		}
 	}
 }

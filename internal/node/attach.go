@@ -75,13 +75,14 @@ func (a *Agent) askForPod(ctx context.Context, namespace, name string) (cniserve
 	return cniserver.PodInfo{UID: p.UID, HostNetwork: p.HostNetwork}, nil
 }
 
-// Annotate writes the pod's annotation: the other nodes learn its addresses from it before it sends its first packet.
-func (a *Agent) Annotate(ctx context.Context, namespace, name, uid string, nets cniserver.PodNetworks) error {
-	value, err := podNetworksValue(nets)
+// Annotate writes the pod's annotations: the other nodes learn its addresses from them before it sends
+// its first packet.
+func (a *Agent) Annotate(ctx context.Context, p cniserver.PodPort, nets cniserver.PodNetworks) error {
+	annotations, err := podAnnotations(p, nets)
 	if err != nil {
 		return err
 	}
-	return a.api.AnnotatePod(ctx, namespace, name, uid, value)
+	return a.api.AnnotatePod(ctx, p.Namespace, p.Name, p.UID, annotations)
 }
 
 // Attached returns when the targets hold the plan with the pod in it, by what Kubernetes says now, and its egress IP,

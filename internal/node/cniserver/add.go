@@ -88,7 +88,7 @@ func (s *Server) repeatAdd(ctx context.Context, r *cni.Request, p PodPort, n *Pr
 	if !ok || verifyLinks(links) != nil {
 		return nil, nil
 	}
-	if err := s.node.Annotate(ctx, p.Namespace, p.Name, p.UID, podNetworks(p, links)); err != nil {
+	if err := s.node.Annotate(ctx, p, podNetworks(p, links)); err != nil {
 		return nil, fmt.Errorf("annotate the pod with its addresses: %w", err)
 	}
 	if err := s.plugPort(ctx, p); err != nil {
@@ -147,7 +147,7 @@ func (s *Server) newPort(ctx context.Context, r *cni.Request, pod PodInfo, n *Pr
 func (s *Server) buildAttachment(ctx context.Context, p PodPort, links []podlink.Spec) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		if err := s.node.Annotate(ctx, p.Namespace, p.Name, p.UID, podNetworks(p, links)); err != nil {
+		if err := s.node.Annotate(ctx, p, podNetworks(p, links)); err != nil {
 			return fmt.Errorf("annotate the pod with its addresses: %w", err)
 		}
 		return nil

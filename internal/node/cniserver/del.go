@@ -180,7 +180,7 @@ func (s *Server) undoAdd(ctx context.Context, p PodPort) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
 	defer cancel()
 	log := s.log.With("namespace", p.Namespace, "pod", p.Name, "interface", p.HostIface)
-	if err := s.node.Annotate(ctx, p.Namespace, p.Name, p.UID, nil); err != nil {
+	if err := s.node.Annotate(ctx, p, nil); err != nil {
 		log.Warn("the annotation of a pod that was not attached stays", "error", err)
 	}
 	if err := s.detachPod(ctx, p); err != nil {

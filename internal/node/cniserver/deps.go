@@ -102,8 +102,9 @@ type Node interface {
 	// Pod waits briefly until the agent knows the pod (with that UID, if uid is not empty) and its namespace, else asks
 	// the API server.
 	Pod(ctx context.Context, namespace, name, uid string) (PodInfo, error)
-	// Annotate writes the pod's annotation k8s.ovn.org/pod-networks; nil removes it.
-	Annotate(ctx context.Context, namespace, name, uid string, nets PodNetworks) error
+	// Annotate writes the annotation k8s.ovn.org/pod-networks of a port's pod, and if the pod has its namespace's own
+	// network, k8s.v1.cni.cncf.io/network-status. Without networks it removes them.
+	Annotate(ctx context.Context, p PodPort, nets PodNetworks) error
 	// Attached tells the loop of a new attachment and returns when the targets hold the plan with it.
 	Attached(ctx context.Context, p PodPort) error
 	// Detached is the reverse; one that the loop does not know is no error.

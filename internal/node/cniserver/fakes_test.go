@@ -124,15 +124,15 @@ func (n *fakeNode) Pod(context.Context, string, string, string) (cniserver.PodIn
 	return info, n.at("Pod")
 }
 
-func (n *fakeNode) Annotate(_ context.Context, namespace, name, _ string, nets cniserver.PodNetworks) error {
+func (n *fakeNode) Annotate(_ context.Context, p cniserver.PodPort, nets cniserver.PodNetworks) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.annotated++
 	if nets == nil {
-		delete(n.annotations, namespace+"/"+name)
+		delete(n.annotations, p.Namespace+"/"+p.Name)
 		return nil
 	}
-	n.annotations[namespace+"/"+name] = nets
+	n.annotations[p.Namespace+"/"+p.Name] = nets
 	return n.at("Annotate")
 }
 

@@ -36,6 +36,30 @@ const (
 	roleLocked  = "infrastructure-locked" // the kubelet's probes, and little else
 )
 
+// NetworkStatus is an entry of the annotation k8s.v1.cni.cncf.io/network-status: an interface of a pod, as Multus
+// describes it.
+type NetworkStatus struct {
+	Name      string       `json:"name"` // of the CNI configuration
+	Interface string       `json:"interface"`
+	IPs       []netip.Addr `json:"ips"`
+	MAC       string       `json:"mac"`
+	Default   bool         `json:"default,omitempty"` // it has the pod's default route
+	DNS       struct{}     `json:"dns"`
+}
+
+// configName is what OVN-Kubernetes calls its CNI configuration, by which programs know its entries.
+const configName = "ovn-kubernetes"
+
+// NetworkStatus returns the interfaces of a pod that has its namespace's own network. It returns none for another pod:
+// only Multus writes the annotation there.
+func (p PodPort) NetworkStatus() []NetworkStatus {
+	if p.Primary == nil {
+		return nil
+	}
+	return []NetworkStatus{{Name: configName, Interface: p.IfName, IPs: p.IPs, MAC: p.MAC},
+		{Name: configName, Interface: podlink.PrimaryIfName, IPs: p.Primary.IPs, MAC: p.Primary.MAC, Default: true}}
+}
+
 func podNetworks(p PodPort, links []podlink.Spec) PodNetworks {
 	out := PodNetworks{ref.DefaultNetwork: podNetwork(links[0], rolePrimary)}
 	if len(links) > 1 {
