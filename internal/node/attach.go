@@ -49,12 +49,10 @@ func (a *Agent) Pod(ctx context.Context, namespace, name, uid string) (cniserver
 	defer cancel()
 	info, err := askUntilFinal(short, a.watchers, func(w *world.World) (cniserver.PodInfo, bool) {
 		p := w.Pod(namespace + "/" + name)
-		if p == nil || uid != "" && p.UID != uid {
+		if p == nil || uid != "" && p.UID != uid || w.Namespace(namespace) == nil {
 			return cniserver.PodInfo{}, false
 		}
-		refused := a.kinds.RefusePods(&w.View, namespace)
-		return cniserver.PodInfo{UID: p.UID, HostNetwork: p.HostNetwork, Refused: refused,
-			Network: ownNetwork(w, namespace)}, true
+		return a.podInfo(w, p), true
 	})
 	if err == nil {
 		return info, nil
@@ -62,17 +60,28 @@ func (a *Agent) Pod(ctx context.Context, namespace, name, uid string) (cniserver
 	return a.askForPod(ctx, namespace, name)
 }
 
-// askForPod has the world take in the pod as the API server has it.
-func (a *Agent) askForPod(ctx context.Context, namespace, name string) (cniserver.PodInfo, error) {
+func (a *Agent) podInfo(w *world.World, p *world.Pod) cniserver.PodInfo {
+	return cniserver.PodInfo{UID: p.UID, HostNetwork: p.HostNetwork, Network: ownNetwork(w, p.Namespace),
+		Refused: a.kinds.RefusePods(&w.View, p.Namespace)}
+}
+
+// askForPod has the world take in the pod and its namespace as the API server has them.
+func (a *Agent) askForPod(ctx context.Context, namespace, name string) (info cniserver.PodInfo, err error) {
 	o, err := a.api.Pod(ctx, namespace, name)
+	if err == nil {
+		err = a.api.Observe(o)
+	}
+	if err == nil {
+		err = a.reads.namespace.doShared(ctx, namespace)
+	}
+	if err == nil {
+		err = a.reads.applied(ctx)
+	}
 	if err != nil {
 		return cniserver.PodInfo{}, err
 	}
-	if err := a.api.Observe(o); err != nil {
-		return cniserver.PodInfo{}, err
-	}
-	p := kube.Pod(o)
-	return cniserver.PodInfo{UID: p.UID, HostNetwork: p.HostNetwork}, nil
+	err = a.loop.Ask(ctx, func(w *world.World) { info = a.podInfo(w, kube.Pod(o)) })
+	return info, err
 }
 
 // Annotate writes the pod's annotations: the other nodes learn its addresses from them before it sends

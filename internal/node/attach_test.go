@@ -33,6 +33,7 @@ type lateServer struct {
 	labelled bool
 	created  bool
 	serves   string // label app of the Service's pods
+	own      bool   // the namespace asks for its own network
 	off      bool
 	asked    []string // what was asked for, other than by watches and their lists
 }
@@ -70,6 +71,9 @@ func (s *lateServer) answer(path string, metadata bool) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	namespace := fmt.Sprintf(`{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"shop","resourceVersion":"%d","labels":{"team":"%v"}}}`, s.version, s.labelled)
+	if s.own {
+		namespace = strings.Replace(namespace, `"team"`, `"k8s.ovn.org/primary-user-defined-network":"","team"`, 1)
+	}
 	pod := fmt.Sprintf(`{"kind":"Pod","apiVersion":"v1","metadata":{"namespace":"shop","name":"p","uid":"u","resourceVersion":"%d","labels":{"app":"web"}},"spec":{"nodeName":"n1"}}`, s.version)
 	switch {
 	case strings.HasSuffix(path, "/services") && s.serves != "":
@@ -272,7 +276,27 @@ func TestPodIsAskedFor(t *testing.T) {
 	}
 	s.change(func() {})
 	if info, err := a.Pod(t.Context(), "shop", "p", "u"); err != nil || info.UID != "u" ||
-		!slices.Equal(s.asked, []string{"/api/v1/namespaces/shop/pods/p"}) {
+		!slices.Equal(s.asked, []string{"/api/v1/namespaces/shop/pods/p", "/api/v1/namespaces/shop"}) {
 		t.Errorf("have %v, %v; asked for %v", info, err, s.asked)
+	}
+}
+
+// TestPodIsAskedForWithItsNetwork: neither the pod nor its namespace has come by a watch, and the API server's answers
+// say already which network the pod is for.
+func TestPodIsAskedForWithItsNetwork(t *testing.T) {
+	refusing := feature.Kind{Refuse: func(*world.View, string) string { return "not here" }}
+	s := &lateServer{version: 5}
+	a, _ := startAgentOf(t, s, append(all.ServedKinds(), refusing))
+	s.change(func() { s.version, s.own = 6, true })
+	if err := a.loop.DoAndWait(t.Context(), func(w *world.World) {
+		w.DelPod("shop/p")
+		w.DelNamespace("shop")
+		w.SetNetwork(&world.Network{Name: "shop_blue", ID: 1, Namespaces: []string{"shop"}})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	info, err := a.Pod(t.Context(), "shop", "p", "u")
+	if err != nil || info.UID != "u" || info.Network != "shop_blue" || info.Refused == "" {
+		t.Errorf("have %+v, %v", info, err)
 	}
 }
