@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"time"
@@ -77,6 +78,16 @@ func (a *Agent) networkHere(w *world.World, namespace, name string) *cniserver.P
 		}
 	}
 	return nil
+}
+
+// FurtherNetworks are those beside the default one that this node has subnets of.
+func (a *Agent) FurtherNetworks(ctx context.Context) (names []string, err error) {
+	err = a.loop.Ask(ctx, func(w *world.World) {
+		if self := w.Node(a.self); self != nil {
+			names = slices.Collect(maps.Keys(self.Further))
+		}
+	})
+	return names, err
 }
 
 // DefaultInside are the subnets of the default network: pods, and routers.

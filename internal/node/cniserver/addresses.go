@@ -2,6 +2,7 @@ package cniserver
 
 import (
 	"context"
+	"maps"
 	"net/netip"
 	"slices"
 
@@ -13,7 +14,7 @@ import (
 func (s *Server) allocateAddresses(ctx context.Context, network string, subnets []netip.Prefix,
 	containerID string) ([]netip.Addr, error) {
 	subnets = maskedSubnets(subnets)
-	said, err := s.saidAddresses(ctx, network, subnets)
+	said, err := s.prepareNewPool(ctx, network, subnets)
 	if err != nil {
 		return nil, err
 	}
@@ -25,16 +26,30 @@ func (s *Server) allocateAddresses(ctx context.Context, network string, subnets 
 	return s.pools[network].Allocate(containerID)
 }
 
-// saidAddresses asks the loop, without the lock, which addresses a new pool should give last. It asks nothing where no
-// new pool is needed.
-func (s *Server) saidAddresses(ctx context.Context, network string, subnets []netip.Prefix) ([]netip.Addr, error) {
+// prepareNewPool asks the loop, without the lock, which addresses a new pool should give last, and drops the pools of
+// networks that are gone. It asks nothing where no new pool is needed.
+func (s *Server) prepareNewPool(ctx context.Context, network string, subnets []netip.Prefix) ([]netip.Addr, error) {
 	s.mu.Lock()
 	current := s.isPoolCurrent(network, subnets)
 	s.mu.Unlock()
 	if current {
 		return nil, nil
 	}
+	here, err := s.node.FurtherNetworks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.dropPools(append(here, ref.DefaultNetwork))
 	return s.node.SaidAddresses(ctx, network)
+}
+
+// dropPools drops the pools of all but some networks, where no container has an address.
+func (s *Server) dropPools(but []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.DeleteFunc(s.pools, func(network string, pool *ipam.Pool) bool {
+		return !slices.Contains(but, network) && len(pool.Owned()) == 0
+	})
 }
 
 // isPoolCurrent says whether the pool of a network is of these subnets.

@@ -90,6 +90,8 @@ type Node interface {
 	// PrimaryNetwork is that of a namespace which has its own. It waits briefly for the node's subnets there; the error
 	// says what is missing.
 	PrimaryNetwork(ctx context.Context, namespace string) (*PrimaryNetwork, error)
+	// FurtherNetworks are those beside the default one that the node has subnets of.
+	FurtherNetworks(ctx context.Context) ([]string, error)
 	// DefaultInside are the destinations that a pod with a network of its own reaches by the default one.
 	DefaultInside() []netip.Prefix
 	// SaidAddresses are those that pods of the node say they have in a network, by Kubernetes. After a boot some have

@@ -108,6 +108,13 @@ func (n *fakeNode) PrimaryNetwork(context.Context, string) (*cniserver.PrimaryNe
 	return n.network, nil
 }
 
+func (n *fakeNode) FurtherNetworks(context.Context) (names []string, err error) {
+	if n.network != nil {
+		names = append(names, n.network.Network)
+	}
+	return names, n.at("FurtherNetworks")
+}
+
 func (n *fakeNode) DefaultInside() []netip.Prefix {
 	return []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16"), netip.MustParsePrefix("fd00::/48"),
 		netip.MustParsePrefix("100.64.0.0/16"), netip.MustParsePrefix("fd98::/64")}

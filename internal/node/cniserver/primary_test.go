@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
+	"slices"
 	"testing"
 
 	"github.com/containernetworking/cni/pkg/types"
@@ -104,6 +105,32 @@ func TestPodWaitsForItsNetwork(t *testing.T) {
 	l.node.network.Subnets = nil
 	_, err := l.add(l.pod("a", "c1"))
 	wantCode(t, err, types.ErrTryAgainLater, "no subnet of network blue")
+	l.wantNothingLeft()
+}
+
+// TestPoolsOfFormerNetworks: a network that the node has no subnet of any more is forgotten once another one comes and
+// no container has an address of it.
+func TestPoolsOfFormerNetworks(t *testing.T) {
+	l := newNetworkLab(t)
+	p, last := l.pod("a", "c1"), l.pod("b", "c2")
+	l.mustAdd(p)
+	blue := *l.node.network
+	for _, name := range []string{"cluster_udn_green", "cluster_udn_red"} {
+		next := blue
+		next.Names = plan.Names{Network: name, ID: 2}
+		l.node.network = &next
+		l.mustAdd(last)
+		want := []string{"cluster_udn_blue", "default", name}
+		if name == "cluster_udn_red" {
+			want = []string{"default", name}
+		}
+		slices.Sort(want)
+		if have := l.server.Pools(); !slices.Equal(have, want) {
+			t.Errorf("with %s there are pools of %q, want %q", name, have, want)
+		}
+		must(t, l.del(last))
+		must(t, l.del(p))
+	}
 	l.wantNothingLeft()
 }
 
