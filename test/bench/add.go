@@ -48,6 +48,11 @@ func (c *cluster) podReady(ctx context.Context, name string) (time.Duration, err
 	if err := c.EnsureNamespace(ctx, namespace); err != nil {
 		return 0, err
 	}
+	return c.podReadyIn(ctx, namespace, name)
+}
+
+// podReadyIn is the same in another namespace, which is there.
+func (c *cluster) podReadyIn(ctx context.Context, namespace, name string) (time.Duration, error) {
 	ctx, stop := context.WithTimeout(ctx, time.Minute)
 	defer stop()
 	nodes, pods := c.Nodes(), c.Core.CoreV1().Pods(namespace)

@@ -42,6 +42,7 @@ func figures() []figure {
 		{"egress-service/join", serviceJoins},
 		{"traffic/change", trafficChange},
 		{"traffic/networks", trafficNetworks},
+		{"networks", networkCost},
 	}...)
 	for _, u := range upsets() {
 		list = append(list, figure{"leaks/" + u.name, u.measure})
