@@ -16,8 +16,9 @@ import (
 	v1 "github.com/egret-net/egret/api/v1"
 )
 
-// TestUserNetworks: a namespace that was made for a network of its own has none, and starts no pod, until somebody asks
-// for one; a network of several namespaces has one number; both are gone when they are deleted, and leave nothing.
+// TestUserNetworks: a namespace that was made for a network of its own has none, and its pod starts when somebody asks
+// for one, not before; a network of several namespaces has one number; both are gone when they are deleted, and leave
+// nothing.
 func TestUserNetworks(t *testing.T) {
 	c := theCluster(t)
 	c.inOneMode(t)
@@ -31,7 +32,7 @@ func TestUserNetworks(t *testing.T) {
 	must(t, c.kube.EgressIP.Post().Namespace(n.name).Resource("userdefinednetworks").Body(own).
 		Do(t.Context()).Error())
 	n.hasNetwork("userdefinednetworks", n.name, "net", n.name+"_net")
-	n.tells("p", "does not attach pods to such networks yet")
+	within(t, podsTimeout, func() error { return n.learn("p") })
 
 	shared := &v1.ClusterUserDefinedNetwork{ObjectMeta: metav1.ObjectMeta{Name: n.name}}
 	shared.Spec.NamespaceSelector.MatchLabels = map[string]string{"tenant": "blue"}

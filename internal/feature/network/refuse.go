@@ -11,15 +11,10 @@ const LabelPrimaryNetwork = "k8s.ovn.org/primary-user-defined-network"
 // Refuse returns why pods of a namespace cannot start, and what to do; "": they can. A pod of a namespace that asks for
 // its own network never starts in the default network: pods of other namespaces would reach it there.
 func Refuse(w *world.View, namespace string) string {
-	switch primary := w.PrimaryNetwork(namespace); primary {
-	case ref.DefaultNetwork:
+	if w.PrimaryNetwork(namespace) != "" {
 		return ""
-	case "":
-		return "namespace " + namespace + " has label " + LabelPrimaryNetwork + ", and no network yet: make a " +
-			ref.UserDefinedNetwork + " in it or a " + ref.ClusterUserDefinedNetwork + " that selects it, or see the " +
-			"conditions of those that are there (kubectl get udn,cudn -A)"
-	default:
-		return "network " + primary + " is the primary one of namespace " + namespace + ", and this version of Egret " +
-			"does not attach pods to such networks yet"
 	}
+	return "namespace " + namespace + " has label " + LabelPrimaryNetwork + ", and no network yet: make a " +
+		ref.UserDefinedNetwork + " in it or a " + ref.ClusterUserDefinedNetwork + " that selects it, or see the " +
+		"conditions of those that are there (kubectl get udn,cudn -A)"
 }
