@@ -32,11 +32,11 @@ func blueParts() []func(*world.World) {
 	return []func(*world.World){
 		func(w *world.World) { w.SetNamespace(&world.Namespace{Name: "shop", OwnNetwork: true}) },
 		define("other", "blue", "shop_blue", 7),
+		define("shop", "a", "shop_blue", 0),
+		define("shop", "b", "shop_red", 9),
+		define("shop", "blue", "shop_blue", 7),
 		func(w *world.World) { w.SetNode(inBlue("10.128.1.0/24")) }, // one family is not all of it
 		func(w *world.World) { w.SetNode(inBlue("10.128.1.0/24", "fd00:128:0:1::/64")) },
-		define("shop", "new", "shop_blue", 0),
-		define("shop", "red", "shop_red", 9),
-		define("shop", "blue", "shop_blue", 7),
 	}
 }
 
@@ -90,7 +90,7 @@ func TestPrimaryNetworkWaits(t *testing.T) {
 	}()
 	if n, err := a.PrimaryNetwork(t.Context(), "shop"); err == nil ||
 		!strings.Contains(err.Error(), "namespace shop: this node has no subnet of its network yet") {
-		t.Errorf("without a definition: %+v, %v", n, err)
+		t.Errorf("with a subnet of one family: %+v, %v", n, err)
 	}
 	if err := <-answered; err == nil {
 		t.Error("a namespace that asks for no network of its own has one")
