@@ -41,14 +41,29 @@ func (a attempt) judge(t *testing.T, by *caller) {
 type objects struct {
 	name, node, egressNode, pod                     string
 	otherName, otherNode, otherEgressNode, otherPod string
-	egressIP                                        string
+	egressIP, namespace                             string
 }
 
 func objectsOf(own, other, namespace string) objects {
 	const nodes, egressNodes = "/api/v1/nodes/", "/apis/egret.k8s.ovn.org/v1/egressnodes/"
 	pods := "/api/v1/namespaces/" + namespace + "/pods/"
 	return objects{own, nodes + own, egressNodes + own, pods + "here",
-		other, nodes + other, egressNodes + other, pods + "there", egressIPs + "/" + namespace}
+		other, nodes + other, egressNodes + other, pods + "there", egressIPs + "/" + namespace, namespace}
+}
+
+// inOwnNetwork is what an agent writes of a pod that has the network of a definition, and interfaces beside that.
+func inOwnNetwork(definition string) string {
+	return annotation("k8s.ovn.org/pod-networks", `{"default":{"ip_addresses":["10.244.0.9/24"],`+
+		`"mac_address":"0a:58:0a:f4:00:09","ip_address":"10.244.0.9/24","role":"infrastructure-locked",`+
+		`"routes":[{"dest":"10.244.0.0/16","nextHop":"10.244.0.1"}]},"`+definition+`":{"ip_addresses":["10.128.0.9/24"],`+
+		`"mac_address":"0a:58:0a:80:00:09","gateway_ips":["10.128.0.1"],"ip_address":"10.128.0.9/24",`+
+		`"gateway_ip":"10.128.0.1","role":"primary","network":"blue"}}`)
+}
+
+func interfaces(address string) string {
+	return annotation("k8s.v1.cni.cncf.io/network-status", `[{"name":"ovn-kubernetes","interface":"eth0",`+
+		`"ips":["10.244.0.9"],"mac":"0a:58:0a:f4:00:09","dns":{}},{"name":"ovn-kubernetes","interface":"ovn-udn1",`+
+		`"ips":["`+address+`"],"mac":"0a:58:0a:80:00:09","default":true,"dns":{}}]`)
 }
 
 func (o objects) ofAgent() []attempt {
@@ -72,6 +87,13 @@ func (o objects) ofAgent() []attempt {
 		{"own Node deleted", http.MethodDelete, o.node, "", byRBAC},
 		{"own pod", http.MethodPatch, o.pod, annotation("k8s.ovn.org/pod-networks", networks), admitted},
 		{"own pod, garbage", http.MethodPatch, o.pod, annotation("k8s.ovn.org/pod-networks", "x"), "another form"},
+		{"own pod's network", http.MethodPatch, o.pod, inOwnNetwork(o.namespace + "/blue"), admitted},
+		{"another namespace's network", http.MethodPatch, o.pod, inOwnNetwork("x" + o.namespace + "/blue"),
+			"another form"},
+		{"own pod's interfaces", http.MethodPatch, o.pod, interfaces("10.128.0.9"), admitted},
+		{"own pod's interfaces, garbage", http.MethodPatch, o.pod, interfaces("10.128.0.900"), "another form"},
+		{"another pod's interfaces", http.MethodPatch, o.otherPod, interfaces("10.128.0.9"),
+			"pods of its own node only"},
 		{"another's pod", http.MethodPatch, o.otherPod,
 			annotation("k8s.ovn.org/pod-networks", networks), "pods of its own node only"},
 		{"own pod deleted", http.MethodDelete, o.pod, "", byRBAC},
