@@ -86,12 +86,20 @@ func isFor(w *world.World, s *world.Service, p trace.Packet) bool {
 	})
 }
 
-// addService takes in where a Service leads, and returns the nodes of its endpoints.
+// addService takes in where a Service leads, and returns the nodes of its endpoints. EndpointSlices name addresses in
+// the default network; a Service of a namespace with its own network leads to those that the same pods have there.
 func (s scope) addService(service *world.Service) (nodes []string) {
+	network := s.w.PrimaryNetwork(service.Namespace)
 	for _, p := range service.Ports {
 		for _, e := range p.Endpoints {
-			s.at[e.Addr()] = true
-			nodes = append(nodes, e.Node)
+			ip, is := e.Addr(), true
+			if network != ref.DefaultNetwork && e.Pod != "" {
+				ip, is = s.w.AddressIn(network, service.Namespace+"/"+e.Pod, ip)
+			}
+			if is {
+				s.at[ip] = true
+				nodes = append(nodes, e.Node)
+			}
 		}
 	}
 	return nodes
@@ -158,12 +166,16 @@ func (s scope) egressIPs() (names []string) {
 func (s scope) podsAt() []string {
 	keys := []string{s.pod.Key()}
 	for p := range s.w.EachPod() {
-		if slices.ContainsFunc(p.IPs, func(a netip.Addr) bool { return s.at[a] }) {
+		if s.isAt(p.IPs) || slices.ContainsFunc(p.Further, func(i world.Interface) bool { return s.isAt(i.IPs) }) {
 			keys = append(keys, p.Key())
 		}
 	}
 	slices.Sort(keys)
 	return slices.Compact(keys)
+}
+
+func (s scope) isAt(ips []netip.Addr) bool {
+	return slices.ContainsFunc(ips, func(a netip.Addr) bool { return s.at[a] })
 }
 
 // worldOf is the world as a node's agent sees it that waits no longer for those who do not say that they hold an

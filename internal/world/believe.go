@@ -319,6 +319,20 @@ func notASubnet(p netip.Prefix) string {
 // record.
 func (w *World) Said(name string) *Node { return w.said[name] }
 
+// AddressIn returns the address in a network of the pod of that key which has address at in the default network, of the
+// same family. It returns none where the pod does not have at: that was another pod with its name.
+func (w *View) AddressIn(network, key string, at netip.Addr) (ip netip.Addr, is bool) {
+	p := w.Pod(key)
+	if p == nil || !slices.Contains(p.IPs, at) {
+		return netip.Addr{}, false
+	}
+	ips := FamilyOf(at).OfAddrs(w.PodIPs(p, network))
+	if len(ips) == 0 {
+		return netip.Addr{}, false
+	}
+	return ips[0], true
+}
+
 // PodIPs are the addresses of a pod in a network that are in its node's subnets there, for a pod's status and
 // annotations are its node's words, and that are no other pod's (Taken). A pod in the host's network has the host's
 // addresses, which no egress IP is for.

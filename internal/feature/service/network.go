@@ -56,7 +56,7 @@ func endpointsIn(w *world.View, s *world.Service, network string, p world.Servic
 		case what == "" && !isTunnel(w.Config, p, e):
 			out = append(out, e)
 		case what == forPods && e.Pod != "":
-			if ip, ok := addressIn(w, network, s.Namespace+"/"+e.Pod, e.Addr()); ok {
+			if ip, ok := w.AddressIn(network, s.Namespace+"/"+e.Pod, e.Addr()); ok {
 				e.AddrPort = netip.AddrPortFrom(ip, e.Port())
 				out = append(out, e)
 			}
@@ -64,19 +64,6 @@ func endpointsIn(w *world.View, s *world.Service, network string, p world.Servic
 	}
 	slices.SortFunc(out, func(a, b world.Endpoint) int { return a.AddrPort.Compare(b.AddrPort) })
 	return slices.CompactFunc(out, func(a, b world.Endpoint) bool { return a.AddrPort == b.AddrPort })
-}
-
-// addressIn is the address in a network of the pod that has one in the default network, of the same family.
-func addressIn(w *world.View, network, key string, at netip.Addr) (netip.Addr, bool) {
-	p := w.Pod(key)
-	if p == nil || !slices.Contains(p.IPs, at) {
-		return netip.Addr{}, false
-	}
-	ips := world.FamilyOf(at).OfAddrs(w.PodIPs(p, network))
-	if len(ips) == 0 {
-		return netip.Addr{}, false
-	}
-	return ips[0], true
 }
 
 // translateForNetworks has the host choose among the endpoints of a Service that pods of all networks reach, where
