@@ -91,6 +91,33 @@ func TestBudget(t *testing.T) {
 	}
 }
 
+// memoBytes is how much a Memo may keep of the big world, beside the world: a tenth more than when this was written.
+const memoBytes = 23 << 20
+
+// TestBudgetOfMemory: what a Memo keeps stays within its budget.
+func TestBudgetOfMemory(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector makes one kind of work slower than another; make unit runs this test without it, too")
+	}
+	w, m := compiletest.Big(), compile.NewMemo(all.Features())
+	before := liveBytes()
+	m.Update(w)
+	kept := liveBytes() - before
+	runtime.KeepAlive(m)
+	if t.Logf("%d bytes", kept); kept > memoBytes {
+		t.Errorf("a memo of the big world keeps %d bytes; its budget is %d", kept, memoBytes)
+	}
+}
+
+// liveBytes are those of the heap that are not garbage.
+func liveBytes() uint64 {
+	runtime.GC()
+	runtime.GC() // for what finalizers and pools still kept
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
 // TestBudgetOfNewEgressIP: what an EgressIP costs from its creation to its end does not grow with the pods of the same
 // namespace that it does not select.
 func TestBudgetOfNewEgressIP(t *testing.T) {

@@ -34,7 +34,7 @@ func (m *Memo) Update(w *world.World) int {
 	if !m.started {
 		m.started = true
 		w.FollowChanges(m.markUnits)
-		m.markAll(w)
+		return m.compileAll(w)
 	}
 	n := len(m.dirty)
 	for u := range m.dirty {
@@ -53,12 +53,16 @@ func (m *Memo) markUnits(e world.Entry) {
 	}
 }
 
-func (m *Memo) markAll(w *world.World) {
+// compileAll compiles everything without marking it: the map would keep its size.
+func (m *Memo) compileAll(w *world.World) (n int) {
 	for i, f := range m.features {
-		for _, k := range w.Keys(f.Per()) {
-			m.dirty[unit{i, k}] = struct{}{}
+		keys := w.Keys(f.Per())
+		for _, k := range keys {
+			m.recompileUnit(unit{i, k}, w)
 		}
+		n += len(keys)
 	}
+	return n
 }
 
 // recompileUnit compiles a unit. A unit without an object compiles to nothing. It is compiled again when the object is
@@ -68,7 +72,9 @@ func (m *Memo) recompileUnit(u unit, w *world.World) {
 	if old == nil {
 		old = m.nothing
 	}
-	if m.readers.ReaderOf(u).Read(w, func(v *world.View) { f.Compile(v, u.key, rows) }); rows.IsEmpty() {
+	m.readers.ReaderOf(u).ReadBeside(w, world.Entry{Kind: f.Per(), Key: u.key},
+		func(v *world.View) { f.Compile(v, u.key, rows) })
+	if rows.IsEmpty() {
 		rows = m.nothing
 	}
 	m.State.Replace(Owner(w, f, u.key), old, rows)

@@ -63,8 +63,13 @@ func (r *Reader) Reading(w *World) *View {
 }
 
 // Read calls compute with a view as Reading returns it. The view panics if it is used afterwards.
-func (r *Reader) Read(w *World, compute func(*View)) {
+func (r *Reader) Read(w *World, compute func(*View)) { r.ReadBeside(w, Entry{}, compute) }
+
+// ReadBeside is Read, but does not record reads of one entry: the owner follows that itself, and computes again when it
+// changes.
+func (r *Reader) ReadBeside(w *World, followed Entry, compute func(*View)) {
 	v := r.Reading(w)
+	v.followed = followed
 	compute(v)
 	v.reader = nil
 	v.over = true

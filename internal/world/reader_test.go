@@ -40,3 +40,20 @@ func TestForgottenReadsAreNotTold(t *testing.T) {
 		t.Error("a Reader hears of what it has forgotten")
 	}
 }
+
+// TestFollowedIsNotRecorded: a Reader hears nothing of the entry that its owner follows.
+func TestFollowedIsNotRecorded(t *testing.T) {
+	w := compiletest.Small("n1", world.SharedGateway)
+	told := 0
+	r := world.NewReader(func() { told++ })
+	r.ReadBeside(w, world.Entry{Kind: world.KindNode, Key: "n2"}, func(v *world.View) {
+		v.Node("n2")
+		v.Node("n1")
+	})
+	if w.DelNode("n2"); told != 0 {
+		t.Error("a Reader hears of the entry that its owner follows")
+	}
+	if w.DelNode("n1"); told == 0 {
+		t.Error("a Reader does not hear that a node that it has read is gone")
+	}
+}

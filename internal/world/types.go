@@ -98,16 +98,16 @@ type Pod struct {
 	// IPs come from k8s.ovn.org/pod-networks, which is there before the first packet; else from status.podIPs.
 	IPs []netip.Addr
 	// Further are the pod's interfaces into other networks than the default one, whose are IPs.
-	Further     []Interface
-	HostNetwork bool
-	// Running: its containers were started, which CNI ADD came before.
-	Running bool
+	Further []Interface
 	// HostPorts are the ports of UDP and SCTP of the pod's node that lead to it.
 	HostPorts []HostPort
 	// ProbePorts are the TCP ports that the pod's kubelet connects to. OpenPorts are those that a pod with another
 	// primary network opens to the default network. Each is sorted and has no duplicates.
-	ProbePorts []uint16
-	OpenPorts  []OpenPort
+	ProbePorts  []uint16
+	OpenPorts   []OpenPort
+	HostNetwork bool
+	// Running: its containers were started, which CNI ADD came before.
+	Running bool
 	// Completed pods have given their addresses up; terminating ones keep theirs, and their egress IP.
 	Completed bool
 	// The rest decides whose an address is that several pods say they have. Confirmed: IPs are in

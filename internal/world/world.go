@@ -13,8 +13,9 @@ type View struct {
 	Config *Config
 
 	*tables
-	reader *Reader // nil when nobody records
-	over   bool    // its Reader has read
+	reader   *Reader // nil when nobody records
+	followed Entry   // is not recorded
+	over     bool    // its Reader has read
 }
 
 // Zone is this node and its host, once both are known well enough to have a logical network: an id, pod subnets, and an
@@ -41,8 +42,8 @@ func (w *World) renewDerived() {
 }
 
 func (w *View) noteRead(k Kind, key string) {
-	if w.isRecording() {
-		w.reader.noteRead(Entry{k, key})
+	if e := (Entry{k, key}); w.isRecording() && e != w.followed {
+		w.reader.noteRead(e)
 	}
 }
 
