@@ -62,7 +62,7 @@ const (
 // Former is what a former process of this agent led its pods to: it goes on though nodes do not answer.
 type Former struct {
 	Nodes [2]map[ref.Object][]string // by family
-	Pods  map[netip.Addr][]ref.Object
+	Pods  map[world.PodAddr][]ref.Object
 	// To is where packets went by an object that did not have all destinations. One pod has several objects only where
 	// each of them has its own.
 	To map[ref.Object]destinations.Set
@@ -79,16 +79,17 @@ type Machine struct {
 	readers world.Readers[string]
 	stale   map[string]struct{} // pods of which something that was read has changed
 	pods    map[string]*pod     // this node's, by key
-	byIP    map[netip.Addr]*address
+	byAddr  map[world.PodAddr]*address
 	nodes   map[string]*node
 	former  *Former // in the first step alone
 	ends    moment
 	asked   uint64 // questions
 	moved   bool   // the knowledge about nodes has changed
 	self    self
-	// fresh is the moment that a node must have followed before packets of a new address are steered there.
-	// Another pod may have had it, which was deleted before this process saw any, or was on another node.
-	fresh moment
+	// fresh is, by a network's number, the moment that a node must have followed before packets of a new address are
+	// steered there. Another pod may have had it, which was deleted before this process saw any, or was on another
+	// node, or in another network that had the number.
+	fresh map[int]moment
 	// selected is the moment that a node must have followed to know what objects select: of the pods of one namespace,
 	// and with "" of all.
 	selected map[string]moment
@@ -107,8 +108,8 @@ func (m *Machine) Begin(w *world.World, f Former) {
 	w.FollowChanges(func(e world.Entry) { m.changed = append(m.changed, e) })
 	m.stale = map[string]struct{}{}
 	m.readers = world.NewReaders(m.stale)
-	m.pods, m.byIP = map[string]*pod{}, map[netip.Addr]*address{}
-	m.nodes, m.former, m.ends, m.fresh = map[string]*node{}, &f, beforeStart, unnamed
+	m.pods, m.byAddr = map[string]*pod{}, map[world.PodAddr]*address{}
+	m.nodes, m.former, m.ends, m.fresh = map[string]*node{}, &f, beforeStart, map[int]moment{0: unnamed}
 	m.selected, m.known = map[string]moment{}, map[world.Entry]known{}
 	for _, byObject := range f.Nodes {
 		for _, nodes := range byObject {
@@ -134,8 +135,8 @@ func (m *Machine) Step(w *world.World, f Facts, now time.Time) Result {
 	m.followPods()
 	m.followNodes() // with those that came to be needed
 	if m.moved {
-		for ip := range m.byIP {
-			m.publishFormer(ip)
+		for at := range m.byAddr {
+			m.publishFormer(at)
 		}
 		m.moved = false
 	}
@@ -145,33 +146,66 @@ func (m *Machine) Step(w *world.World, f Facts, now time.Time) Result {
 	return m.out
 }
 
-// self is what decides whose addresses this node's pods get.
+// self is what decides whose addresses this node's pods get: its subnets are by their network's number.
 type self struct {
 	uid     string
-	subnets []netip.Prefix
+	subnets map[int][]netip.Prefix
+}
+
+// readSelf returns what is known of this node. It has a part, which may be empty, of the default network.
+func (m *Machine) readSelf() self {
+	n := m.w.Node(m.w.Self)
+	if n == nil {
+		n = &world.Node{}
+	}
+	is := self{n.UID, map[int][]netip.Prefix{0: n.Subnets}}
+	for name, part := range n.Further {
+		if network := m.w.Network(name); network != nil {
+			is.subnets[network.ID] = part.Subnets
+		}
+	}
+	return is
 }
 
 // followSelf has nodes be heard of again before packets of addresses that come are led there, once a question names the
-// ends of all pods that may have had them.
+// ends of all pods that may have had them. A network whose subnets change does so for its own addresses alone.
 func (m *Machine) followSelf(pastLists bool) {
-	var is self
-	if n := m.w.Node(m.w.Self); n != nil {
-		is = self{n.UID, n.Subnets}
+	is := m.readSelf()
+	maps.DeleteFunc(m.fresh, func(network int, _ moment) bool {
+		_, has := is.subnets[network]
+		return !has
+	})
+	for network, subnets := range is.subnets {
+		at, had := m.fresh[network]
+		if !had || is.uid != m.self.uid || !slices.Equal(subnets, m.self.subnets[network]) {
+			at = unnamed
+		}
+		if at == unnamed && pastLists {
+			at, m.ended, m.moved = m.ends+1, true, true
+			m.nameFresh(network, at)
+		}
+		m.fresh[network] = at
 	}
-	if is.uid != m.self.uid || !slices.Equal(is.subnets, m.self.subnets) {
-		m.self, m.fresh = is, unnamed
-	}
-	if m.fresh != unnamed || !pastLists {
-		return
-	}
-	m.fresh, m.ended, m.moved = m.ends+1, true, true
-	for _, a := range m.byIP {
+	m.self = is
+}
+
+// nameFresh names the moment that nodes must have followed before packets of a network's new addresses are led there.
+func (m *Machine) nameFresh(network int, fresh moment) {
+	for at, a := range m.byAddr {
 		for i, f := range a.formers {
-			if f.end == unnamed {
-				a.formers[i].end = m.fresh
+			if at.Network == network && f.end == unnamed {
+				a.formers[i].end = fresh
 			}
 		}
 	}
+}
+
+// freshFor is what fresh has for a network. This node has no part of one that it does not have.
+func (m *Machine) freshFor(network int) moment {
+	if at, has := m.fresh[network]; has {
+		return at
+	}
+	return unnamed
 }
 
 func (m *Machine) followNodes() {
@@ -196,7 +230,7 @@ func (m *Machine) followPods() {
 		}
 	}
 	m.changed = m.changed[:0]
-	changed := map[netip.Addr]struct{}{}
+	changed := map[world.PodAddr]struct{}{}
 	for _, key := range sortedKeys(keys) {
 		m.followPod(key, changed)
 	}
@@ -204,7 +238,7 @@ func (m *Machine) followPods() {
 		m.ends++
 	}
 	m.ended = false
-	for ip := range changed {
-		m.publishFormer(ip)
+	for at := range changed {
+		m.publishFormer(at)
 	}
 }

@@ -99,7 +99,7 @@ func (s *story) leads(want string) {
 	p, have := compiletest.Pod(0, "n1"), ""
 	for i := range 3 {
 		object := ref.OfKey(fmt.Sprint("e", i))
-		if s.w.Cleared("n2") && !s.w.MayTranslate("n2", p.IPs[0], object) {
+		if s.w.Cleared("n2") && !s.w.MayTranslate("n2", world.PodAddr{IP: p.IPs[0]}, object) {
 			have += object.Name
 		}
 	}
@@ -369,7 +369,7 @@ func TestReportsLater(t *testing.T) {
 	p, e0 := compiletest.Pod(0, "n1"), ref.OfKey("e0")
 	s.machine = clearance.Machine{}
 	s.machine.Begin(s.w, clearance.Former{Nodes: [2]map[ref.Object][]string{{e0: {"n2"}}},
-		Pods: map[netip.Addr][]ref.Object{p.IPs[0]: {e0}}})
+		Pods: map[world.PodAddr][]ref.Object{{IP: p.IPs[0]}: {e0}}})
 	s.group("2")
 	s.leads("e0")
 	s.says("n2", 1)
@@ -385,7 +385,7 @@ func TestLedInOtherFamily(t *testing.T) {
 	for f, want := range []string{"e0", ""} {
 		s := tell(t, 1)
 		p, e0 := compiletest.Pod(0, "n1"), ref.OfKey("e0")
-		former := clearance.Former{Pods: map[netip.Addr][]ref.Object{p.IPs[0]: {e0}, p.IPs[1]: {e0}}}
+		former := clearance.Former{Pods: map[world.PodAddr][]ref.Object{{IP: p.IPs[0]}: {e0}, {IP: p.IPs[1]}: {e0}}}
 		former.Nodes[f] = map[ref.Object][]string{e0: {"n2"}}
 		s.machine = clearance.Machine{}
 		s.machine.Begin(s.w, former)
@@ -432,7 +432,7 @@ func TestLedByTwo(t *testing.T) {
 			s.w.SetTraffic(compiletest.Traffic(1, "b", x.networks...))
 			s.machine = clearance.Machine{}
 			s.machine.Begin(s.w, clearance.Former{Nodes: [2]map[ref.Object][]string{{e0: {"n2"}, e1: {"n2"}}},
-				Pods: map[netip.Addr][]ref.Object{ip: {e0, e1}}, To: map[ref.Object]destinations.Set{
+				Pods: map[world.PodAddr][]ref.Object{{IP: ip}: {e0, e1}}, To: map[ref.Object]destinations.Set{
 					e0: destinations.Of(netip.MustParsePrefix("172.20.0.0/16")),
 					e1: destinations.Of(netip.MustParsePrefix("172.21.0.0/16"))}})
 			s.group("3")
@@ -452,7 +452,7 @@ func TestLedWithinItsDestinations(t *testing.T) {
 		s.w.SetTraffic(compiletest.Traffic(0, "a", network))
 		s.machine = clearance.Machine{}
 		s.machine.Begin(s.w, clearance.Former{Nodes: [2]map[ref.Object][]string{{e0: {"n2"}}},
-			Pods: map[netip.Addr][]ref.Object{ip: {e0}},
+			Pods: map[world.PodAddr][]ref.Object{{IP: ip}: {e0}},
 			To:   map[ref.Object]destinations.Set{e0: destinations.Of(netip.MustParsePrefix("172.20.0.0/16"))}})
 		s.group("3")
 		s.leads(want)

@@ -11,17 +11,18 @@ import (
 
 // pod is one of this node's pods.
 type pod struct {
-	ips    []netip.Addr
-	claims [2][]claim // by family
+	addrs  []world.PodAddr // in all networks: a node may not know yet by which the pod talks to the outside
+	claims [2][]claim      // by family
 }
 
 // claim is an object's to a pod's packets.
 type claim struct {
-	by    world.Claimant
-	to    destinations.Set
-	nodes []string // other ones that the object's status names, or that this node yields to
-	been  []string // these, and those that it named since the claim began
-	begun moment   // with which it began, or became one to more; never: that is not noted yet
+	by      world.Claimant
+	network int // the number of the pod's primary network
+	to      destinations.Set
+	nodes   []string // other ones that the object's status names, or that this node yields to
+	been    []string // these, and those that it named since the claim began
+	begun   moment   // with which it began, or became one to more; never: that is not noted yet
 }
 
 // address is one of this node's pods', or was.
@@ -40,7 +41,7 @@ type former struct {
 }
 
 // followPod takes in one pod.
-func (m *Machine) followPod(key string, changed map[netip.Addr]struct{}) {
+func (m *Machine) followPod(key string, changed map[world.PodAddr]struct{}) {
 	old, now := m.pods[key], m.readPod(key)
 	if old == nil && now == nil {
 		return
@@ -57,22 +58,22 @@ func (m *Machine) followPod(key string, changed map[netip.Addr]struct{}) {
 	now.inheritNames(old)
 	m.countNeeded(old, -1)
 	m.countNeeded(now, 1)
-	for _, ip := range old.ips {
-		changed[ip] = struct{}{}
-		has := slices.Contains(now.ips, ip)
-		for _, c := range old.claims[world.FamilyOf(ip)] {
-			if !has || !slices.ContainsFunc(now.claims[world.FamilyOf(ip)], c.goesOn) {
+	for _, at := range old.addrs {
+		changed[at] = struct{}{}
+		f, has := world.FamilyOf(at.IP), slices.Contains(now.addrs, at)
+		for _, c := range old.claims[f] {
+			if !has || !slices.ContainsFunc(now.claims[f], c.goesOn) {
 				m.ended = true
-				m.noteEnd(ip, former{by: []world.Claimant{c.by}, to: c.to, end: m.ends + 1, everywhere: true})
+				m.noteEnd(at, former{by: []world.Claimant{c.by}, to: c.to, end: m.ends + 1, everywhere: true})
 			}
 		}
 		if !has {
-			delete(m.byIP[ip].pods, key)
+			delete(m.byAddr[at].pods, key)
 		}
 	}
-	for _, ip := range now.ips {
-		changed[ip] = struct{}{}
-		m.addressFor(ip).pods[key] = struct{}{}
+	for _, at := range now.addrs {
+		changed[at] = struct{}{}
+		m.addressFor(at).pods[key] = struct{}{}
 	}
 	m.beginClaims(key, now, old)
 }
@@ -84,7 +85,7 @@ func (p *pod) inheritNames(old *pod) {
 			for _, o := range old.claims[f] {
 				if o.by == c.by {
 					claims[i].been = append(slices.Clone(o.been), c.nodes...)
-					if slices.Equal(p.ips, old.ips) && c.isWithin(o) {
+					if slices.Equal(p.addrs, old.addrs) && c.goesOn(o) {
 						claims[i].begun = o.begun
 					}
 					slices.Sort(claims[i].been)
@@ -110,19 +111,20 @@ func (m *Machine) beginClaims(key string, p, old *pod) {
 			}
 			c.begun, m.ended = m.ends+1, true
 			selected := m.selectedFor(key, claims, world.Family(f))
-			for _, ip := range world.Family(f).OfAddrs(p.ips) {
-				if !slices.Contains(old.ips, ip) || !slices.ContainsFunc(old.claims[f], c.isBy) {
-					m.noteEnd(ip, former{to: c.to, end: selected, everywhere: true})
+			for _, at := range p.addrs {
+				goesOn := slices.Contains(old.addrs, at) && slices.ContainsFunc(old.claims[f], c.isBy)
+				if world.FamilyOf(at.IP) == world.Family(f) && !goesOn {
+					m.noteEnd(at, former{to: c.to, end: selected, everywhere: true})
 				}
 			}
 		}
 	}
 }
 
-func (c claim) isBy(o claim) bool { return o.by == c.by }
+func (c claim) isBy(o claim) bool { return o.by == c.by && o.network == c.network }
 
 // goesOn says whether a claim is still to all that c is to.
-func (c claim) goesOn(now claim) bool { return now.by == c.by && c.isWithin(now) }
+func (c claim) goesOn(now claim) bool { return c.isBy(now) && c.isWithin(now) }
 
 // isWithin says whether another claim is to all that c is to.
 func (c claim) isWithin(o claim) bool { return o.to.Equal(c.to) || len(c.to.Without(o.to)) == 0 }
@@ -135,11 +137,15 @@ func (m *Machine) readPod(key string) *pod {
 	}
 	view := m.readers.ReaderOf(key).Reading(m.w)
 	p := view.Pod(key)
-	out := &pod{ips: view.ClaimedIPs(p)}
+	out := &pod{addrs: view.ClaimedAddrs(p)}
+	network := view.Network(view.PrimaryNetwork(p.Namespace))
+	if network == nil {
+		return out
+	}
 	for _, f := range view.Config.Families() {
-		for _, c := range view.Claims(p, ref.DefaultNetwork, f) {
+		for _, c := range view.Claims(p, network.Name, f) {
 			nodes := namedNodes(view, c.By, f)
-			out.claims[f] = append(out.claims[f], claim{by: view.ClaimantOf(c.By),
+			out.claims[f] = append(out.claims[f], claim{by: view.ClaimantOf(c.By), network: network.ID,
 				to: view.ClaimedDestinations(c.By, f), nodes: nodes, been: nodes})
 		}
 	}
@@ -188,29 +194,29 @@ func (m *Machine) countNeeded(p *pod, by int) {
 
 // addressFor returns the address, which may be new: a former process may have had pods with it. Of one that comes later
 // nobody here knows whose it was.
-func (m *Machine) addressFor(ip netip.Addr) *address {
-	a := m.byIP[ip]
+func (m *Machine) addressFor(at world.PodAddr) *address {
+	a := m.byAddr[at]
 	if a != nil {
 		return a
 	}
 	a = &address{pods: map[string]struct{}{}}
-	m.byIP[ip] = a
+	m.byAddr[at] = a
 	if m.former == nil {
-		a.formers = []former{{to: destinations.Everything(), end: m.fresh, everywhere: true}}
+		a.formers = []former{{to: destinations.Everything(), end: m.freshFor(at.Network), everywhere: true}}
 		return a
 	}
 	for _, name := range sortedKeys(m.nodes) {
 		if n := m.nodes[name]; n.cleared && !n.older && n.heard == never {
-			m.notePriorClaim(a, name, m.former.leadingObjects(ip, name))
+			m.notePriorClaim(a, name, m.former.leadingObjects(at, name))
 		}
 	}
 	return a
 }
 
 // leadingObjects are the objects by which packets of an address were led to a node.
-func (f *Former) leadingObjects(ip netip.Addr, node string) (by []ref.Object) {
-	for _, object := range f.Pods[ip] {
-		if slices.Contains(f.Nodes[world.FamilyOf(ip)][object], node) {
+func (f *Former) leadingObjects(at world.PodAddr, node string) (by []ref.Object) {
+	for _, object := range f.Pods[at] {
+		if slices.Contains(f.Nodes[world.FamilyOf(at.IP)][object], node) {
 			by = append(by, object)
 		}
 	}
@@ -240,8 +246,8 @@ func (m *Machine) notePriorClaim(a *address, node string, led []ref.Object) {
 
 // noteEnd notes a claim that has ended. Claims of one object become one, and so do those of all objects that are gone:
 // the list of an address stays short.
-func (m *Machine) noteEnd(ip netip.Addr, f former) {
-	a, all := m.byIP[ip], []former(nil)
+func (m *Machine) noteEnd(at world.PodAddr, f former) {
+	a, all := m.byAddr[at], []former(nil)
 	for _, o := range append(a.formers, f) {
 		o.by = m.existing(o.by)
 		same := slices.IndexFunc(all, func(x former) bool {
@@ -268,8 +274,8 @@ func (m *Machine) existing(all []world.Claimant) (out []world.Claimant) {
 
 // publishFormer tells the world of the former claims to an address, and forgets those that all nodes have followed. As
 // long as two pods have the address, the claims of each are former ones for the other.
-func (m *Machine) publishFormer(ip netip.Addr) {
-	a := m.byIP[ip]
+func (m *Machine) publishFormer(at world.PodAddr) {
+	a := m.byAddr[at]
 	var list []world.Former
 	a.formers = slices.DeleteFunc(a.formers, func(f former) bool {
 		nodes := m.nodesBehind(f, len(a.pods) > 0)
@@ -279,14 +285,14 @@ func (m *Machine) publishFormer(ip netip.Addr) {
 		return len(nodes) == 0 && f.end != unnamed
 	})
 	if len(a.pods) > 1 {
-		list = append(list, m.rivalClaims(ip, a)...)
+		list = append(list, m.rivalClaims(at, a)...)
 	}
-	list = append(list, m.unawareNodes(ip, a)...)
+	list = append(list, m.unawareNodes(at, a)...)
 	if len(a.pods)+len(a.formers) == 0 {
-		delete(m.byIP, ip)
+		delete(m.byAddr, at)
 	}
-	if !slices.EqualFunc(list, m.w.Formers(ip), sameFormer) {
-		m.w.SetFormers(ip, list)
+	if !slices.EqualFunc(list, m.w.Formers(at), sameFormer) {
+		m.w.SetFormers(at, list)
 	}
 }
 
@@ -295,9 +301,9 @@ func sameFormer(a, b world.Former) bool {
 }
 
 // unawareNodes are the claims to an address that nodes may not know of yet to which packets are led.
-func (m *Machine) unawareNodes(ip netip.Addr, a *address) (list []world.Former) {
+func (m *Machine) unawareNodes(at world.PodAddr, a *address) (list []world.Former) {
 	for _, key := range sortedKeys(a.pods) {
-		for _, c := range m.pods[key].claims[world.FamilyOf(ip)] {
+		for _, c := range m.pods[key].claims[world.FamilyOf(at.IP)] {
 			var names []string
 			for _, name := range c.nodes {
 				if n := m.nodes[name]; n.cleared && !n.older && n.heard < c.begun {
@@ -314,9 +320,9 @@ func (m *Machine) unawareNodes(ip netip.Addr, a *address) (list []world.Former) 
 }
 
 // rivalClaims are the claims of the pods that have one address.
-func (m *Machine) rivalClaims(ip netip.Addr, a *address) (list []world.Former) {
+func (m *Machine) rivalClaims(at world.PodAddr, a *address) (list []world.Former) {
 	for _, key := range sortedKeys(a.pods) {
-		for _, c := range m.pods[key].claims[world.FamilyOf(ip)] {
+		for _, c := range m.pods[key].claims[world.FamilyOf(at.IP)] {
 			if len(c.been) > 0 {
 				list = append(list, world.Former{By: []world.Claimant{c.by}, To: c.to, Nodes: c.been})
 			}

@@ -22,7 +22,7 @@ import (
 type change func(*world.World)
 
 // kinds of objects, each with a watch.
-var kinds = []string{"pod", "namespace", "egressip", "traffic", "report"}
+var kinds = []string{"pod", "namespace", "network", "egressip", "traffic", "report"}
 
 // event is one of a kind.
 type event struct {
@@ -51,8 +51,8 @@ type history struct {
 	now     time.Time
 	wake    time.Time
 	holders map[string]*holder
-	led     map[netip.Addr]map[ref.Object]bool // what n1's targets lead to a holder
-	ledTo   map[ref.Object]destinations.Set    // where to
+	led     map[world.PodAddr]map[ref.Object]bool // what n1's targets lead to a holder
+	ledTo   map[ref.Object]destinations.Set       // where to
 
 	there versions // by kind and key: the last events of objects that are there
 	seen  versions // the highest that n1's process has seen
@@ -68,13 +68,16 @@ type question struct {
 func begin(t *rapid.T) *history {
 	h := &history{T: t, now: time.Unix(1000, 0), holders: map[string]*holder{}, there: versions{},
 		seen: versions{}}
-	h.w = compiletest.Small("n1", world.SharedGateway)
+	h.w = small("n1")
 	for _, name := range []string{"n2", "n3"} {
-		h.holders[name] = &holder{world: compiletest.Small(name, world.SharedGateway), pos: versions{}}
+		h.holders[name] = &holder{world: small(name), pos: versions{}}
 		h.report(name)
 	}
-	for i := range 3 {
-		ns := &world.Namespace{Name: fmt.Sprint("ns", i)}
+	for i, network := range []string{"", "blue", "red"} {
+		ns := &world.Namespace{Name: fmt.Sprint("ns", i), OwnNetwork: network != ""}
+		if network != "" {
+			h.setNetwork(network, i)
+		}
 		h.show("namespace", ns.Name, func(w *world.World) { w.SetNamespace(ns) })
 		pods := []string{"group in (0, 3)", "group in (1, 3)", "group=2"}[i]
 		e := compiletest.EgressIP(i, pods, compiletest.EgressAddr(i)[0])
@@ -85,6 +88,42 @@ func begin(t *rapid.T) *history {
 	}
 	h.restart()
 	return h
+}
+
+// small has nodes with the same subnets in each network.
+func small(self string) *world.World {
+	w := compiletest.Small(self, world.SharedGateway)
+	for i := range 3 {
+		w.SetNode(inNetworks(i+1, "blue", "red"))
+	}
+	return w
+}
+
+// inNetworks is node n<i> with its subnets of the default network in others, too.
+func inNetworks(i int, networks ...string) *world.Node {
+	n := compiletest.Node(i)
+	n.Further = map[string]world.NodeNetwork{}
+	for _, name := range networks {
+		n.Further[name] = world.NodeNetwork{Subnets: n.Subnets}
+	}
+	return n
+}
+
+// setNetwork gives a network a number that no other one has. Pods of a number that is new here wait for the first event
+// of a pod.
+func (h *history) setNetwork(name string, id int) {
+	if h.quiet {
+		return
+	}
+	for _, other := range h.w.Networks() {
+		if h.w.Network(other).ID == id {
+			return
+		}
+	}
+	n := *compiletest.Config(world.SharedGateway).DefaultNetwork()
+	n.Name, n.ID = name, id
+	n.Namespaces = []string{map[string]string{"blue": "ns1", "red": "ns2"}[name]}
+	h.show("network", name, func(w *world.World) { w.SetNetwork(&n) })
 }
 
 func placed(e *world.EgressIP, node string) change {
@@ -120,18 +159,18 @@ func (h *history) restart() {
 		kind := h.log[version-1].kind
 		h.seen[kind] = max(h.seen[kind], version)
 	}
-	former := clearance.Former{Nodes: [2]map[ref.Object][]string{{}, {}}, Pods: map[netip.Addr][]ref.Object{},
+	former := clearance.Former{Nodes: [2]map[ref.Object][]string{{}, {}}, Pods: map[world.PodAddr][]ref.Object{},
 		To: h.ledTo}
-	for ip, objects := range h.led {
+	for at, objects := range h.led {
 		for object := range objects {
-			former.Pods[ip] = append(former.Pods[ip], object)
+			former.Pods[at] = append(former.Pods[at], object)
 			node := h.w.PlacementOf(object.Key()).Items[0].Node
-			nodes := former.Nodes[world.FamilyOf(ip)]
+			nodes := former.Nodes[world.FamilyOf(at.IP)]
 			nodes[object] = slices.Compact(append(nodes[object], node))
 		}
 	}
 	attached := h.w.Attachments()
-	w := compiletest.Small("n1", world.SharedGateway)
+	w := small("n1")
 	for _, e := range h.log {
 		e.change(w)
 	}
@@ -150,28 +189,30 @@ func (h *history) step() {
 	for _, q := range r.Ask {
 		h.asked = append(h.asked, question{q, maps.Clone(h.seen)})
 	}
-	h.led, h.ledTo = map[netip.Addr]map[ref.Object]bool{}, map[ref.Object]destinations.Set{}
-	h.eachClaim(func(ip netip.Addr, by ref.Object, node string) {
-		if node != "" && h.w.Cleared(node) && !h.w.MayTranslate(node, ip, by) {
-			if h.led[ip] == nil {
-				h.led[ip] = map[ref.Object]bool{}
+	h.led, h.ledTo = map[world.PodAddr]map[ref.Object]bool{}, map[ref.Object]destinations.Set{}
+	h.eachClaim(func(at world.PodAddr, by ref.Object, node string) {
+		if node != "" && h.w.Cleared(node) && !h.w.MayTranslate(node, at, by) {
+			if h.led[at] == nil {
+				h.led[at] = map[ref.Object]bool{}
 			}
-			h.led[ip][by], h.ledTo[by] = true, h.w.ClaimedDestinations(by, world.V4)
+			h.led[at][by], h.ledTo[by] = true, h.w.ClaimedDestinations(by, world.V4)
 		}
 	})
 	h.check()
 }
 
-// eachClaim are those of n1's attached pods, by address.
-func (h *history) eachClaim(f func(ip netip.Addr, by ref.Object, node string)) {
+// eachClaim are those of n1's attached pods, by address in their primary networks.
+func (h *history) eachClaim(f func(at world.PodAddr, by ref.Object, node string)) {
 	for _, key := range h.w.Attachments() {
 		p := h.w.Pod(key)
 		if p == nil {
 			continue
 		}
-		for _, ip := range h.w.Attachment(key).In(ref.DefaultNetwork) {
-			for _, c := range h.w.Claims(p, ref.DefaultNetwork, world.FamilyOf(ip)) {
-				f(ip, c.By, h.w.PlacementOf(c.By.Key()).Assignee(ipOf(h.w, c.By, world.FamilyOf(ip))))
+		network := h.w.Network(h.w.PrimaryNetwork(p.Namespace))
+		for _, ip := range h.w.Attachment(key).In(network.Name) {
+			for _, c := range h.w.Claims(p, network.Name, world.FamilyOf(ip)) {
+				to := ipOf(h.w, c.By, world.FamilyOf(ip))
+				f(world.PodAddr{Network: network.ID, IP: ip}, c.By, h.w.PlacementOf(c.By.Key()).Assignee(to))
 			}
 		}
 	}
@@ -188,37 +229,47 @@ func ipOf(w *world.World, by ref.Object, f world.Family) netip.Addr {
 
 // check: what n1 leads to a holder, that one translates for the same object or not at all.
 func (h *history) check() {
-	h.eachClaim(func(ip netip.Addr, by ref.Object, node string) {
-		at := h.holders[node]
-		if at == nil || !h.led[ip][by] {
+	h.eachClaim(func(at world.PodAddr, by ref.Object, node string) {
+		o := h.holders[node]
+		if o == nil || !h.led[at][by] {
 			return
 		}
-		f := world.FamilyOf(ip)
-		for p := range at.world.EachPod() {
-			if p.Node != "n1" || !slices.Contains(at.world.PodIPs(p, ref.DefaultNetwork), ip) {
-				continue
-			}
-			for _, c := range at.world.Claims(p, ref.DefaultNetwork, f) {
-				here := at.world.PlacementOf(c.By.Key()).Assignee(ipOf(at.world, c.By, f)) == node
+		f := world.FamilyOf(at.IP)
+		for p := range o.world.EachPod() {
+			for _, c := range o.claimsTo(p, at) {
+				here := o.world.PlacementOf(c.By.Key()).Assignee(ipOf(o.world, c.By, f)) == node
 				to := h.w.ClaimedDestinations(by, f)
-				if c.By != by && here && at.world.ClaimedDestinations(c.By, f).Overlaps(to) {
-					h.Fatalf("n1 leads %v to %s for %v, which translates it for %v (pod %s), as of %v of %d", ip, node, by,
-						c.By, p.Key(), at.pos, len(h.log))
+				if c.By != by && here && o.world.ClaimedDestinations(c.By, f).Overlaps(to) {
+					h.Fatalf("n1 leads %v to %s for %v, which translates it for %v (pod %s), as of %v of %d", at, node, by,
+						c.By, p.Key(), o.pos, len(h.log))
 				}
 			}
 		}
 	})
 }
 
+// claimsTo are those to a pod of n1, if the holder knows it by an address.
+func (h *holder) claimsTo(p *world.Pod, at world.PodAddr) []world.Claim {
+	network := h.world.Network(h.world.PrimaryNetwork(p.Namespace))
+	if p.Node != "n1" || network == nil || network.ID != at.Network ||
+		!slices.Contains(h.world.PodIPs(p, network.Name), at.IP) {
+		return nil
+	}
+	return h.world.Claims(p, network.Name, world.FamilyOf(at.IP))
+}
+
 // draw is one change of anything.
 func (h *history) draw() {
 	i := rapid.IntRange(0, 2).Draw(h.T, "i")
 	node := rapid.SampledFrom([]string{"n2", "n3"}).Draw(h.T, "node")
-	switch rapid.IntRange(0, 11).Draw(h.T, "kind") {
+	pod := i + 3*rapid.IntRange(0, 1).Draw(h.T, "second pod")
+	switch rapid.IntRange(0, 12).Draw(h.T, "kind") {
 	case 0, 1:
-		h.setPod(i, h.drawGroup())
+		h.setPod(pod, h.drawGroup())
 	case 2:
-		h.delPod(i)
+		h.delPod(pod)
+	case 12:
+		h.setNetwork(rapid.SampledFrom([]string{"blue", "red"}).Draw(h.T, "network"), 1+i)
 	case 3:
 		e := *h.w.EgressIP(fmt.Sprint("e", i))
 		h.show("egressip", e.Name, placed(&e, node))
@@ -227,7 +278,7 @@ func (h *history) draw() {
 	case 5:
 		switch rapid.IntRange(0, 2).Draw(h.T, "changes meanwhile") {
 		case 0:
-			h.setPod(i, h.drawGroup())
+			h.setPod(pod, h.drawGroup())
 		case 1:
 			h.setTraffic(i)
 		}
@@ -235,7 +286,7 @@ func (h *history) draw() {
 	case 11:
 		group := h.setEgressIP(rapid.SampledFrom([]int{-1, 3}).Draw(h.T, "older or younger"), node)
 		h.step()
-		h.setPod(i, group)
+		h.setPod(pod, group)
 		h.step()
 		h.followBut(node, "egressip")
 	case 10:
@@ -282,8 +333,8 @@ func (h *history) setTraffic(i int) {
 
 func (h *history) drawGroup() int { return rapid.IntRange(0, 3).Draw(h.T, "group") }
 
-// setPod makes a pod, or attaches it again, with one of few addresses that no other attached pod has, or gives it
-// another group.
+// setPod makes a pod, or attaches it again, with one of few addresses that no other attached pod of its network has, or
+// gives it another group.
 func (h *history) setPod(i, group int) {
 	p := compiletest.Pod(i, "n1")
 	p.Labels = map[string]string{"group": fmt.Sprint(group)}
@@ -292,16 +343,18 @@ func (h *history) setPod(i, group int) {
 	case old != nil && old.Terminating:
 		return
 	case old != nil:
-		p.UID, p.IPs = old.UID, old.IPs
+		p.UID, p.IPs, p.Further = old.UID, old.IPs, old.Further
 	default:
 		p.UID = fmt.Sprint("uid-", len(h.log))
 	}
 	if !attached {
-		p.IPs = compiletest.PodIPs(rapid.IntRange(0, 2).Draw(h.T, "ip"), 1)[:1]
-		for _, key := range h.w.Attachments() {
-			if slices.Equal(h.w.Attachment(key).IPs, p.IPs) {
-				return
-			}
+		ips := compiletest.PodIPs(rapid.IntRange(0, 2).Draw(h.T, "ip"), 1)[:1]
+		if p.IPs, p.Further = ips, nil; p.Namespace != "ns0" {
+			p.IPs = compiletest.PodIPs(10+i, 1)[:1]
+			p.Further = []world.Interface{{Network: h.w.PrimaryNetwork(p.Namespace), MAC: world.MAC(ips[0]), IPs: ips}}
+		}
+		if h.isAttached(p) {
+			return
 		}
 		h.w.SetAttachment(compiletest.Attachment(p))
 		if rapid.Bool().Draw(h.T, "before its event") {
@@ -329,13 +382,20 @@ func (h *history) delPod(i int) {
 	if p == nil {
 		return
 	}
-	if slices.ContainsFunc(h.w.Attachments(), func(other string) bool {
-		return slices.Equal(h.w.Attachment(other).IPs, p.IPs)
-	}) {
+	if h.isAttached(p) {
 		end = h.show // a pod's object is gone long before another pod has its address, as seen by a later process
 	}
 	end("pod", key, func(w *world.World) { w.DelPod(key) })
 	h.quiet = false
+}
+
+// isAttached says whether a pod that is attached has an address of p's in the same network.
+func (h *history) isAttached(p *world.Pod) bool {
+	return slices.ContainsFunc(h.w.Attachments(), func(key string) bool {
+		at := h.w.Attachment(key)
+		return slices.Equal(at.IPs, p.IPs) || at.Namespace == p.Namespace && len(p.Further) > 0 &&
+			slices.Equal(at.Further[0].IPs, p.Further[0].IPs)
+	})
 }
 
 // follow has a holder get further, and answer.
@@ -385,7 +445,7 @@ func (h *holder) hasReached(v versions) bool {
 
 // settle removes pods that are detached, and has all holders live, follow and answer, for as long as it takes.
 func (h *history) settle() {
-	for i := range 3 {
+	for i := range 6 {
 		if h.w.Attachment(compiletest.Pod(i, "n1").Key()) == nil {
 			h.delPod(i)
 		}
@@ -420,10 +480,10 @@ func TestLeadsWhereItIsRight(t *testing.T) {
 			}
 		}
 		h.settle()
-		h.eachClaim(func(ip netip.Addr, by ref.Object, node string) {
-			if node != "" && !h.led[ip][by] {
-				t.Errorf("%v is not led to %s for %v: cleared %t, former claims %v", ip, node, by, h.w.Cleared(node),
-					h.w.Formers(ip))
+		h.eachClaim(func(at world.PodAddr, by ref.Object, node string) {
+			if node != "" && !h.led[at][by] {
+				t.Errorf("%v is not led to %s for %v: cleared %t, former claims %v", at, node, by, h.w.Cleared(node),
+					h.w.Formers(at))
 			}
 		})
 		if len(h.asked) > 0 || !h.wake.IsZero() {

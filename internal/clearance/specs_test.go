@@ -99,7 +99,7 @@ func waitsAfter(t *testing.T, group, by string, before, change func(*world.World
 	p.Namespace, p.Labels = "ns0", map[string]string{"a": group}
 	s.w.SetPod(p)
 	s.step()
-	return s.w.MayTranslate("n2", p.IPs[0], ref.OfKey(by))
+	return s.w.MayTranslate("n2", world.PodAddr{IP: p.IPs[0]}, ref.OfKey(by))
 }
 
 // TestDisplaced: a pod that several objects select waits for a node which may not know that another one has come before

@@ -91,8 +91,8 @@ func reports(w, anew *world.World) {
 		anew.SetTunnel(node, w.Tunnel(node))
 		anew.SetClearance(node, w.Clearance(node))
 		for i := range 6 {
-			ip := compiletest.Pod(i, node).IPs[0]
-			anew.SetFormers(ip, w.Formers(ip))
+			at := world.PodAddr{IP: compiletest.Pod(i, node).IPs[0]}
+			anew.SetFormers(at, w.Formers(at))
 		}
 	}
 	if w.Own() != nil {

@@ -30,14 +30,14 @@ func Pause(w *world.View, n plan.Names, f world.Family, ip netip.Addr, out *plan
 
 // Waits says whether a pod's packets to an object's destinations wait, and are dropped meanwhile: one of the nodes that
 // they would be led to may still translate them for another object.
-func Waits(w *world.View, object ref.Object, ip netip.Addr, nodes []string) bool {
-	return slices.ContainsFunc(nodes, func(node string) bool { return w.MayTranslate(node, ip, object) })
+func Waits(w *world.View, object ref.Object, at world.PodAddr, nodes []string) bool {
+	return slices.ContainsFunc(nodes, func(node string) bool { return w.MayTranslate(node, at, object) })
 }
 
 // TellWaits says for which of the nodes a pod's packets wait, where that lasts: a problem of the object.
-func TellWaits(w *world.View, object ref.Object, ip netip.Addr, nodes []string, out *plan.Rows) {
+func TellWaits(w *world.View, object ref.Object, at world.PodAddr, nodes []string, out *plan.Rows) {
 	for _, node := range nodes {
-		if w.MayTranslate(node, ip, object) && w.LateToFollow(node) {
+		if w.MayTranslate(node, at, object) && w.LateToFollow(node) {
 			tellUnfollowed(object, node, out)
 		}
 	}
@@ -45,9 +45,9 @@ func TellWaits(w *world.View, object ref.Object, ip netip.Addr, nodes []string, 
 
 // TellUnaware says which of the nodes that a pod's packets are led to do not answer whether they know of its claim. One
 // that does not know drops the packets. A problem of the object.
-func TellUnaware(w *world.View, object ref.Object, ip netip.Addr, nodes []string, out *plan.Rows) {
+func TellUnaware(w *world.View, object ref.Object, at world.PodAddr, nodes []string, out *plan.Rows) {
 	for _, node := range nodes {
-		if w.MayDrop(node, ip, object) && w.LateToFollow(node) {
+		if w.MayDrop(node, at, object) && w.LateToFollow(node) {
 			tellSilent(object, node, "pods of this node are led to "+node+", which drops what it does not know of", out)
 		}
 	}

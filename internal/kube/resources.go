@@ -178,7 +178,7 @@ func networkRequests[O runtime.Object](plural, object string, k world.Kind, exam
 func NetworkDefinitions() Kind {
 	const k = world.KindDefinition
 	return Resource[*cniv1.NetworkAttachmentDefinition, networks.Definition]{
-		Plural: pluralDefinitions, Client: ofDefinition, Example: &cniv1.NetworkAttachmentDefinition{},
+		Plural: pluralDefinitions, Claims: true, Client: ofDefinition, Example: &cniv1.NetworkAttachmentDefinition{},
 		Convert: NetworkDefinition,
 		Set:     func(w *world.World, d *networks.Definition) { world.Set(w, k, d) },
 		Del:     func(w *world.World, key string) { world.Del[networks.Definition](w, k, key) },

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	cniv1 "github.com/egret-net/egret/api/cni/v1"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -58,6 +59,20 @@ func TestNodesAreRestless(t *testing.T) {
 	if seen, newest := s.Seen(), s.Newest(); seen["nodes"] != "9" || newest["nodes"] != "" || newest["pods"] != "7" {
 		t.Errorf("asks by %v, answers by %v", seen, newest)
 	}
+}
+
+// TestAsksByNetworks: a question names the newest definition of a network, which decides by which addresses pods have
+// claims. An agent that does not know the kind answers all the same.
+func TestAsksByNetworks(t *testing.T) {
+	s, older := NewSource(nil, nil, Pods(), NetworkDefinitions()), NewSource(nil, nil, Pods())
+	d := &cniv1.NetworkAttachmentDefinition{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "d",
+		ResourceVersion: "8"}}
+	must(t, s.tableFor(pluralDefinitions, "ns/d").Replace([]any{d}, "20"))
+	seen := s.Seen()
+	if seen[pluralDefinitions] != "8" {
+		t.Errorf("asks by %v", seen)
+	}
+	must(t, older.Brought(t.Context(), seen))
 }
 
 // TestSeenPods: what comes after the first list is newer than the end of each pod that is not in it, and so again when

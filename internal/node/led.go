@@ -17,9 +17,15 @@ import (
 
 // formerLed is what a former process of this agent led its pods to, as the Northbound has it.
 type formerLed struct {
-	pods     map[netip.Addr][]ref.Object
+	pods     map[ledPod][]ref.Object
 	to       map[ref.Object]destinations.Set
 	nextHops map[ref.Object][]netip.Addr
+}
+
+// ledPod is a pod's address in the network whose rows have a prefix.
+type ledPod struct {
+	prefix string
+	ip     netip.Addr
 }
 
 // readLed reads what a former process of this agent led its pods to.
@@ -35,22 +41,25 @@ func (c *clearing) readLed(ctx context.Context, nb *ovn.Plane) {
 
 // parseLed returns what sets and policies say of pods that are led.
 func parseLed(elems []plan.SetElem, hops map[plan.RowID][]string) formerLed {
-	led := formerLed{map[netip.Addr][]ref.Object{}, map[ref.Object]destinations.Set{}, map[ref.Object][]netip.Addr{}}
+	led := formerLed{map[ledPod][]ref.Object{}, map[ref.Object]destinations.Set{}, map[ref.Object][]netip.Addr{}}
 	prefixes := map[ref.Object][]netip.Prefix{}
 	for _, e := range elems {
-		object, has, _ := egress.ParseName(e.Set)
+		network, row := plan.CutNetwork(e.Set)
+		object, has, _ := egress.ParseName(row)
 		switch ip, err := netip.ParseAddr(e.Addr); {
 		case has == egress.Destinations:
 			prefixes[object] = append(prefixes[object], parseNetwork(e.Addr))
 		case has == egress.LocalPods && err == nil:
-			led.pods[ip] = append(led.pods[ip], object)
+			pod := ledPod{network, ip}
+			led.pods[pod] = append(led.pods[pod], object)
 		}
 	}
 	for object, all := range prefixes {
 		led.to[object] = destinations.Of(all...)
 	}
 	for id, all := range hops {
-		object, has, family := egress.ParseName(id.Name)
+		_, row := plan.CutNetwork(id.Name)
+		object, has, family := egress.ParseName(row)
 		for _, text := range all {
 			hop, err := netip.ParseAddr(text)
 			if err == nil && has == "" && family == world.FamilyOf(hop).String() {
@@ -78,11 +87,28 @@ func (l formerLed) leadsTo(w *world.World, object ref.Object, node string, f wor
 	})
 }
 
+// podsByNumber returns the pods of networks that are there, by the networks' numbers.
+func (l formerLed) podsByNumber(w *world.World) map[world.PodAddr][]ref.Object {
+	numbers, pods := map[string]int{}, map[world.PodAddr][]ref.Object{}
+	for _, name := range w.Networks() {
+		if n := w.Network(name); n != nil {
+			numbers[plan.Names{Network: name, ID: n.ID}.Row("")] = n.ID
+		}
+	}
+	for pod, by := range l.pods {
+		if number, is := numbers[pod.prefix]; is {
+			pods[world.PodAddr{Network: number, IP: pod.ip}] = by
+		}
+	}
+	return pods
+}
+
 // beginMachine has the machine work, now that the cluster is known. Pods are led on where a former process of this boot
 // led them, unless the object is another one since then, or is gone. This node's EgressNode says by which assignment
 // they were led. After a restore of etcd it may be an older one: the Northbound must say the same.
 func (c *clearing) beginMachine(w *world.World, bootID string) {
-	former := clearance.Former{Nodes: [2]map[ref.Object][]string{{}, {}}, Pods: c.former.pods, To: c.former.to}
+	former := clearance.Former{Nodes: [2]map[ref.Object][]string{{}, {}}, Pods: c.former.podsByNumber(w),
+		To: c.former.to}
 	if h := w.Holding(w.Self); h != nil && h.BootID == bootID {
 		for key, led := range h.Steers {
 			for _, to := range led {

@@ -1,6 +1,8 @@
 package node
 
 import (
+	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"testing"
@@ -51,10 +53,37 @@ func TestFormerLed(t *testing.T) {
 			if !led.leadsTo(w, ref.OfKey(object.key), "n2", world.V4) {
 				t.Errorf("%s: policies led to %v, which is not n2", what, led.nextHops)
 			}
-			if !slices.Contains(led.pods[p.IPs[0]], ref.OfKey(object.key)) {
+			if !slices.Contains(led.pods[ledPod{ip: p.IPs[0]}], ref.OfKey(object.key)) {
 				t.Errorf("%s: sets say that pods were led by %v", what, led.pods)
 			}
 		}
+	}
+}
+
+// TestFormerLedInNetworks: pods of two networks with one address were each led by their own network's rows.
+func TestFormerLedInNetworks(t *testing.T) {
+	w, ip := compiletest.Small("n1", world.SharedGateway), compiletest.Pod(0, "n1").IPs[0]
+	s, hop := plan.New(), w.Config.Transit(w.Node("n2").ID, world.V4).Addr()
+	for id, name := range []string{ref.DefaultNetwork, "a_b", "a-b"} {
+		if id < 2 { // a-b is gone
+			n := *w.Config.DefaultNetwork()
+			n.Name, n.ID = name, id
+			w.SetNetwork(&n)
+		}
+		n, e := plan.Names{Network: name, ID: id}, fmt.Sprint("egressip/e", id)
+		elem := plan.SetElem{Set: n.Row(e + "/local.v4"), Addr: ip.String()}
+		s.SetElems.Put(plan.Owner{}, elem, plan.None{})
+		policy := plan.RowID{Table: plan.TablePolicy, Name: n.Row(e + "/v4")}
+		s.NB.Put(plan.Owner{}, policy, plan.Row{Cols: plan.Cols{"nexthops": []string{hop.String()}}})
+	}
+	led := ledBy(s)
+	have := led.podsByNumber(w)
+	want := map[world.PodAddr][]ref.Object{{IP: ip}: {ref.OfKey("e0")}, {Network: 1, IP: ip}: {ref.OfKey("e1")}}
+	if !maps.EqualFunc(have, want, slices.Equal) {
+		t.Errorf("have %v, want %v", have, want)
+	}
+	if !led.leadsTo(w, ref.OfKey("e1"), "n2", world.V4) {
+		t.Errorf("policies led to %v, which is not n2", led.nextHops)
 	}
 }
 

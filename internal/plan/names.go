@@ -42,6 +42,14 @@ func (n Names) rowPrefix() string {
 	return out.String() + "_"
 }
 
+// CutNetwork returns what stands in front of the name of a row, or the id of an address set, that is named for its
+// content ("egressip/..."): the Row of "" of its network; and the name in the default network.
+func CutNetwork(name string) (prefix, row string) {
+	feature, _, _ := strings.Cut(name, "/")
+	i := strings.LastIndex(feature, "_") + 1
+	return name[:i], name[i:]
+}
+
 // Routers and switches.
 
 func (n Names) ClusterRouter() string { return n.Row("ovn_cluster_router") }

@@ -3,6 +3,7 @@ package world
 import (
 	"net/netip"
 	"slices"
+	"strconv"
 
 	"github.com/egret-net/egret/internal/destinations"
 	"github.com/egret-net/egret/internal/ref"
@@ -56,11 +57,27 @@ func (w *View) LateToFollow(node string) bool {
 	return w.clearance[node].Late
 }
 
+// PodAddr is an address of a pod in a network. Two networks may have pods with one address. Network is the number, by
+// which nodes tell networks apart: a network that gets the number of one that has gone meets what other nodes still
+// hold for that one. The default network's is 0.
+type PodAddr struct {
+	Network int
+	IP      netip.Addr
+}
+
+// entryKey names the network only where it is not the default one.
+func (a PodAddr) entryKey() string {
+	if a.Network == 0 {
+		return a.IP.String()
+	}
+	return strconv.Itoa(a.Network) + " " + a.IP.String()
+}
+
 // MayTranslate says whether a node may still translate a pod's address for an object other than the one that the
 // packets go there for.
-func (w *View) MayTranslate(node string, ip netip.Addr, object ref.Object) bool {
-	w.noteRead(KindFormer, ip.String())
-	list := w.formers[ip]
+func (w *View) MayTranslate(node string, at PodAddr, object ref.Object) bool {
+	w.noteRead(KindFormer, at.entryKey())
+	list := w.formers[at]
 	if len(list) == 0 {
 		return false
 	}
@@ -71,7 +88,7 @@ func (w *View) MayTranslate(node string, ip netip.Addr, object ref.Object) bool 
 			continue
 		}
 		if to == nil {
-			to = w.ClaimedDestinations(object, FamilyOf(ip))
+			to = w.ClaimedDestinations(object, FamilyOf(at.IP))
 		}
 		if f.To.Overlaps(to) {
 			return true
@@ -81,9 +98,9 @@ func (w *View) MayTranslate(node string, ip netip.Addr, object ref.Object) bool 
 }
 
 // MayDrop says whether a node may not know yet that an object has a claim to what has an address as its source.
-func (w *View) MayDrop(node string, ip netip.Addr, object ref.Object) bool {
-	w.noteRead(KindFormer, ip.String())
-	return slices.ContainsFunc(w.formers[ip], func(f Former) bool {
+func (w *View) MayDrop(node string, at PodAddr, object ref.Object) bool {
+	w.noteRead(KindFormer, at.entryKey())
+	return slices.ContainsFunc(w.formers[at], func(f Former) bool {
 		return f.Begun && f.By[0].Object == object && slices.Contains(f.Nodes, node)
 	})
 }
@@ -114,7 +131,7 @@ func (w *World) Clearing() bool { return w.clearing }
 func (w *World) Clearance(node string) Clearance { return w.clearance[node] }
 
 // Formers are the former claims to an address that were last set.
-func (w *World) Formers(ip netip.Addr) []Former { return w.formers[ip] }
+func (w *World) Formers(at PodAddr) []Former { return w.formers[at] }
 
 // SetClearance replaces what is known of a node.
 func (w *World) SetClearance(node string, c Clearance) {
@@ -122,12 +139,12 @@ func (w *World) SetClearance(node string, c Clearance) {
 }
 
 // SetFormers replaces the former claims to an address.
-func (w *World) SetFormers(ip netip.Addr, list []Former) {
-	if len(list) == 0 && len(w.formers[ip]) == 0 {
+func (w *World) SetFormers(at PodAddr, list []Former) {
+	if len(list) == 0 && len(w.formers[at]) == 0 {
 		return
 	}
-	if w.formers[ip] = list; len(list) == 0 {
-		delete(w.formers, ip)
+	if w.formers[at] = list; len(list) == 0 {
+		delete(w.formers, at)
 	}
-	w.noteChanged(KindFormer, ip.String())
+	w.noteChanged(KindFormer, at.entryKey())
 }

@@ -41,7 +41,7 @@ type tables struct {
 	tunnels        map[string]Tunnel        // by node
 	clearing       bool                     // whether packets are led to cleared nodes alone
 	clearance      map[string]Clearance     // by node
-	formers        map[netip.Addr][]Former  // by address of this node's pods
+	formers        map[PodAddr][]Former     // by address of this node's pods
 	attachments    map[string]*Attachment
 	services       map[string]*Service
 	egressServices map[string]*EgressService
@@ -104,7 +104,7 @@ func newTables() *tables {
 		overdue:      map[EgressAddress]string{},
 		tunnels:      map[string]Tunnel{},
 		clearance:    map[string]Clearance{},
-		formers:      map[netip.Addr][]Former{},
+		formers:      map[PodAddr][]Former{},
 		claims:       map[Frontend][]claimant{},
 		fronting:     map[string]*frontings{},
 		nodesAt:      map[netip.Addr][]string{},

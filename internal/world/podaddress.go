@@ -209,21 +209,23 @@ func (w *View) ownerOf(a podAddress, p *Pod) string {
 	return ""
 }
 
-// ClaimedIPs returns the addresses in the default network that packets of a pod of this node have, or that other nodes
-// take for the pod's: while a pod's successor is attached with its address, both pods.
-func (w *View) ClaimedIPs(p *Pod) (out []netip.Addr) {
+// ClaimedAddrs returns the addresses, in each network that is known, that packets of a pod of this node have, or that
+// other nodes take for the pod's: while a pod's successor is attached with its address, both pods.
+func (w *View) ClaimedAddrs(p *Pod) (out []PodAddr) {
 	w.noteRead(KindPod, p.Key())
+	add := func(a podAddress) {
+		if n := w.Network(a.network); n != nil && !slices.Contains(out, PodAddr{n.ID, a.ip}) {
+			out = append(out, PodAddr{n.ID, a.ip})
+		}
+	}
 	for a := range p.claimedAddresses() {
-		list := w.rivals[a]
-		if a.network == ref.DefaultNetwork && (list == nil || list[0].isSamePod(p)) {
-			out = append(out, a.ip)
+		if list := w.rivals[a]; list == nil || list[0].isSamePod(p) {
+			add(a)
 		}
 	}
 	if at := w.Attachment(p.Key()); at != nil && at.UID == p.UID && p.Node == w.Self {
-		for _, ip := range at.In(ref.DefaultNetwork) {
-			if !slices.Contains(out, ip) {
-				out = append(out, ip)
-			}
+		for a := range at.podAddresses(w.Self) {
+			add(a)
 		}
 	}
 	return out

@@ -92,6 +92,8 @@ func argument(draw *rand.Rand, pods []*world.Pod, t reflect.Type) any {
 		return names[draw.IntN(len(names))]
 	case reflect.TypeFor[netip.Addr]():
 		return addr
+	case reflect.TypeFor[world.PodAddr]():
+		return world.PodAddr{Network: i / 2, IP: compiletest.Pod(i, node).IPs[0]}
 	case reflect.TypeFor[world.Family]():
 		return world.Family(draw.IntN(2))
 	case reflect.TypeFor[*world.Pod]():

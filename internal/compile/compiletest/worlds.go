@@ -237,7 +237,7 @@ func drawClearance(t *rapid.T, node string, i int) func(*world.World) {
 	return []func(*world.World){
 		(*world.World).BeginClearing,
 		func(w *world.World) { w.SetClearance(node, c) },
-		func(w *world.World) { w.SetFormers(Pod(i, node).IPs[0], formers(w)) },
+		func(w *world.World) { w.SetFormers(world.PodAddr{IP: Pod(i, node).IPs[0]}, formers(w)) },
 	}[i%3]
 }
 

@@ -87,12 +87,12 @@ func steerPod(w *world.View, e *world.EgressIP, f world.Family, p *world.Pod, ip
 		}
 		return
 	}
-	if egress.Waits(w, refTo(e.Name), ip, s.nodes) {
-		egress.TellWaits(w, refTo(e.Name), ip, s.nodes, out)
+	if egress.Waits(w, refTo(e.Name), world.PodAddr{IP: ip}, s.nodes) {
+		egress.TellWaits(w, refTo(e.Name), world.PodAddr{IP: ip}, s.nodes, out)
 		pauseClaim(w, e, f, ip, out)
 		return
 	}
-	egress.TellUnaware(w, refTo(e.Name), ip, s.nodes, out)
+	egress.TellUnaware(w, refTo(e.Name), world.PodAddr{IP: ip}, s.nodes, out)
 	filterClaim(w, e, f, ip, out)
 	set := localPods.setName(e, f)
 	out.AddSet(set)

@@ -27,7 +27,7 @@ func Waiting(w *world.View, key string) ref.Object {
 				continue
 			}
 			s := steerPods(w, w.EgressIP(c.By.Name), f)
-			waits := func(ip netip.Addr) bool { return egress.Waits(w, c.By, ip, s.nodes) }
+			waits := func(ip netip.Addr) bool { return egress.Waits(w, c.By, world.PodAddr{IP: ip}, s.nodes) }
 			if s.action != "reroute" || s.hasUnreported() || slices.ContainsFunc(ips, waits) {
 				return c.By
 			}

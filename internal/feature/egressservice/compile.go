@@ -98,12 +98,12 @@ func steerPod(w *world.View, s *world.EgressService, f world.Family, p *world.Po
 		}
 		return
 	}
-	if egress.Waits(w, refTo(s), ip, to.nextHopNodes()) {
-		egress.TellWaits(w, refTo(s), ip, to.nextHopNodes(), out)
+	if egress.Waits(w, refTo(s), world.PodAddr{IP: ip}, to.nextHopNodes()) {
+		egress.TellWaits(w, refTo(s), world.PodAddr{IP: ip}, to.nextHopNodes(), out)
 		egress.Pause(w, plan.DefaultNames(), f, ip, out)
 		return
 	}
-	egress.TellUnaware(w, refTo(s), ip, to.nextHopNodes(), out)
+	egress.TellUnaware(w, refTo(s), world.PodAddr{IP: ip}, to.nextHopNodes(), out)
 	egress.Filter(w, f, ip, out)
 	set := localPods(s, f)
 	out.AddSet(set)

@@ -121,7 +121,7 @@ func Waiting(w *world.View, key string) ref.Object {
 			continue
 		}
 		to := steerPods(w, s, f, &plan.Rows{})
-		waits := func(ip netip.Addr) bool { return egress.Waits(w, refTo(s), ip, to.nextHopNodes()) }
+		waits := func(ip netip.Addr) bool { return egress.Waits(w, refTo(s), world.PodAddr{IP: ip}, to.nextHopNodes()) }
 		ips := f.OfAddrs(egress.Addresses(w, p, ref.DefaultNetwork))
 		if to.action != "reroute" || bool(to.ahead) || slices.ContainsFunc(ips, waits) {
 			return refTo(s)

@@ -245,7 +245,7 @@ func (c *cluster) setFormer(args []string) (string, error) {
 		list = []world.Former{{By: []world.Claimant{by}, To: destinations.Everything(), Nodes: []string{args[3]},
 			Begun: len(args) > 4 && args[4] == "begun"}}
 	}
-	v.world.SetFormers(ip, list)
+	v.world.SetFormers(world.PodAddr{IP: ip}, list)
 	v.memo.Update(v.world)
 	return "", nil
 }
