@@ -21,6 +21,7 @@ import (
 	"github.com/egret-net/egret/internal/plane/ovs"
 	"github.com/egret-net/egret/internal/plane/pulse"
 	"github.com/egret-net/egret/internal/plane/route"
+	"github.com/egret-net/egret/internal/world"
 )
 
 // targets are the planes of a node, and what else is asked of them.
@@ -144,6 +145,9 @@ func hostSources(o Options) map[string]conntrack.Own {
 	own := conntrack.Own{Mark: plan.MarkEgress, Mask: plan.MarkEgressMask}
 	for _, s := range o.Config.ClusterSubnets {
 		own.Pods = append(own.Pods, s.CIDR)
+	}
+	for _, f := range o.Config.Families() {
+		own.Pods = append(own.Pods, world.Masquerades(f)) // pods of other networks, in local gateway mode
 	}
 	return map[string]conntrack.Own{plan.HostKernel: own}
 }

@@ -13,6 +13,14 @@ type Source struct {
 	Pod    netip.Addr
 }
 
+// Masquerade is a router of a network beside the default one, and the address that it gives what pods send. Another
+// router, behind it, translates that address to the one that the outside sees.
+type Masquerade struct {
+	Router string
+	IP     netip.Addr
+	Behind string
+}
+
 // Everywhere is, in SourceTo, everything outside the cluster: such a source needs no entry of State.Destinations.
 const Everywhere = "everywhere"
 

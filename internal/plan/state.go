@@ -32,6 +32,8 @@ type Rows struct {
 	// have another one are flushed when this changes, but to SourceExempt, which keep the node's address.
 	Sources      map[Source]SourcesTo
 	SourceExempt map[netip.Addr]None
+	// Masquerades are the routers whose connections pass another router of this node, which translates them again.
+	Masquerades map[Masquerade]None
 	// Destinations are what Sources name. They are not part of Sources, so that one more network does not change each
 	// pod's row.
 	Destinations map[string]destinations.Set
@@ -73,6 +75,7 @@ type State struct {
 	Announcements Table[Announcement, None]
 	Sources       Table[Source, SourcesTo]
 	SourceExempt  Table[netip.Addr, None]
+	Masquerades   Table[Masquerade, None]
 	Destinations  Table[string, destinations.Set]
 	Datagrams     Table[Datagram, None]
 	HealthChecks  Table[HealthCheck, HealthSpec]
@@ -97,8 +100,8 @@ func New() *State {
 			NFTSetSpec]{}, NFTElems: Table[NFTElem, string]{},
 		Accepts: Table[Accept, None]{}, Flows: Table[Flow, string]{}, Announcements: Table[Announcement, None]{},
 		Sources: Table[Source, SourcesTo]{}, SourceExempt: Table[netip.Addr, None]{},
-		Destinations: Table[string, destinations.Set]{},
-		Datagrams:    Table[Datagram, None]{}, HealthChecks: Table[HealthCheck, HealthSpec]{},
+		Masquerades: Table[Masquerade, None]{}, Destinations: Table[string, destinations.Set]{},
+		Datagrams: Table[Datagram, None]{}, HealthChecks: Table[HealthCheck, HealthSpec]{},
 		Steered: Table[Steered, Ahead]{}, Translated: Table[Egress, ref.Since]{}, Forwarded: Table[Egress, None]{},
 		Answered: Table[Egress, Announcement]{}, Problems: Table[Problem, None]{},
 	}
@@ -114,8 +117,8 @@ func (s *State) Snapshot() *State {
 		NFTRules: maps.Clone(s.NFTRules), NFTSets: maps.Clone(s.NFTSets), NFTElems: maps.Clone(s.NFTElems),
 		Accepts: maps.Clone(s.Accepts), Flows: maps.Clone(s.Flows), Announcements: maps.Clone(s.Announcements),
 		Sources: maps.Clone(s.Sources), SourceExempt: maps.Clone(s.SourceExempt),
-		Destinations: maps.Clone(s.Destinations), Datagrams: maps.Clone(s.Datagrams),
-		HealthChecks: maps.Clone(s.HealthChecks), Steered: maps.Clone(s.Steered),
+		Masquerades: maps.Clone(s.Masquerades), Destinations: maps.Clone(s.Destinations),
+		Datagrams: maps.Clone(s.Datagrams), HealthChecks: maps.Clone(s.HealthChecks), Steered: maps.Clone(s.Steered),
 		Translated: maps.Clone(s.Translated), Forwarded: maps.Clone(s.Forwarded), Answered: maps.Clone(s.Answered),
 		Problems: maps.Clone(s.Problems),
 	}
@@ -133,8 +136,8 @@ func (r *Rows) IsEmpty() bool {
 	n := len(r.NB) + len(r.SB) + len(r.SetElems) + len(r.OVSIDs) + len(r.Ports) + len(r.Addrs) + len(r.Routes) +
 		len(r.Rules) + len(r.Sysctls) + len(r.NFTChains) + len(r.NFTRules) + len(r.NFTSets) + len(r.NFTElems) +
 		len(r.Accepts) + len(r.Flows) + len(r.Announcements) + len(r.Sources) + len(r.SourceExempt) +
-		len(r.Destinations) + len(r.Datagrams) + len(r.HealthChecks) + len(r.Steered) + len(r.Translated) +
-		len(r.Forwarded) + len(r.Answered) + len(r.Problems) + len(r.ReleasedAddrs)
+		len(r.Masquerades) + len(r.Destinations) + len(r.Datagrams) + len(r.HealthChecks) + len(r.Steered) +
+		len(r.Translated) + len(r.Forwarded) + len(r.Answered) + len(r.Problems) + len(r.ReleasedAddrs)
 	return n == 0 && !slices.ContainsFunc(r.parts, func(p part) bool { return !p.rows.IsEmpty() })
 }
 
@@ -159,6 +162,7 @@ func (s *State) replaceRowsOf(by *claimant, old, new *Rows) {
 	replaceInTable(s, InAnnouncements, s.Announcements, by, old.Announcements, new.Announcements)
 	replaceBy(journalOf[Source](s, InSources), s.Sources, by, old.Sources, new.Sources, SourcesTo.equalSources)
 	replaceInTable(s, InSourceExempt, s.SourceExempt, by, old.SourceExempt, new.SourceExempt)
+	replaceInTable(s, InMasquerades, s.Masquerades, by, old.Masquerades, new.Masquerades)
 	replaceBy(journalOf[string](s, InDestinations), s.Destinations, by, old.Destinations, new.Destinations,
 		destinations.Set.Equal)
 	replaceInTable(s, InDatagrams, s.Datagrams, by, old.Datagrams, new.Datagrams)

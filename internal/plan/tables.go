@@ -26,6 +26,7 @@ const (
 	InAnnouncements
 	InSources
 	InSourceExempt
+	InMasquerades
 	InDestinations
 	InDatagrams
 	InHealthChecks

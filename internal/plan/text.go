@@ -38,6 +38,9 @@ func (s *State) Lines() []string {
 		return "source " + k.Router + " " + k.Pod.String() + arrowTo(v.String())
 	})
 	add(&l, s.SourceExempt, func(k netip.Addr, _ None) string { return "source exempt " + k.String() })
+	add(&l, s.Masquerades, func(k Masquerade, _ None) string {
+		return "masquerade " + k.Router + " as " + k.IP.String() + " behind " + k.Behind
+	})
 	add(&l, s.Destinations, func(k string, v destinations.Set) string {
 		return "destinations " + k + arrowTo(v.String())
 	})

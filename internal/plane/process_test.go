@@ -155,6 +155,7 @@ func add(to, from *plan.State, chosen func(string) bool) {
 	pick(to.Sources, from.Sources, chosen)
 	pick(to.Destinations, from.Destinations, chosen)
 	pick(to.SourceExempt, from.SourceExempt, chosen)
+	pick(to.Masquerades, from.Masquerades, chosen)
 	pick(to.Datagrams, from.Datagrams, chosen)
 	pick(to.HealthChecks, from.HealthChecks, chosen)
 }

@@ -134,7 +134,7 @@ func (s *targets) check(t *rapid.T, want *plan.State) {
 		want.NFTElems
 	held.Flows, held.Accepts = want.Flows, want.Accepts
 	held.Sources, held.SourceExempt, held.Datagrams = want.Sources, want.SourceExempt, want.Datagrams
-	held.Destinations = want.Destinations
+	held.Destinations, held.Masquerades = want.Destinations, want.Masquerades
 	held.ReleasedAddrs = want.ReleasedAddrs
 	// No target has these: the agent reports them.
 	held.Steered, held.Translated = want.Steered, want.Translated

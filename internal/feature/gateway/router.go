@@ -27,6 +27,10 @@ func (Router) Compile(w *world.View, network string, out *plan.Rows) {
 		f := world.FamilyOf(s.Addr())
 		if source, ok := outsideAddress(p, f); ok {
 			nodeIP(names, w.Self, s, source, out)
+			if network != ref.DefaultNetwork {
+				plan.Add(&out.Masquerades, plan.Masquerade{Router: names.GatewayRouter(w.Self), IP: source,
+					Behind: plan.DefaultNames().GatewayRouter(w.Self)}, plan.None{})
+			}
 		}
 		if network != ref.DefaultNetwork {
 			openServices(names, p, f, out)

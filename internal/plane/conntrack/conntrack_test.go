@@ -35,32 +35,32 @@ func TestParseEntry(t *testing.T) {
 		{"tcp with mark, labels and state",
 			"tcp,orig=(src=10.0.0.1,dst=8.8.8.8,sport=1234,dport=80),reply=(src=8.8.8.8,dst=172.18.0.50,sport=80,dport=1234),zone=5,mark=7,labels=0x3,protoinfo=(state=SYN_SENT)",
 			Entry{6, Tuple{Src: addr("10.0.0.1"), Dst: addr("8.8.8.8"), SrcPort: 1234, DstPort: 80},
-				Tuple{Src: addr("8.8.8.8"), Dst: addr("172.18.0.50"), SrcPort: 80, DstPort: 1234}, 5, 0},
+				Tuple{Src: addr("8.8.8.8"), Dst: addr("172.18.0.50"), SrcPort: 80, DstPort: 1234}, 5, 0, Tuple{}},
 			"ct_nw_src=10.0.0.1,ct_nw_dst=8.8.8.8,ct_nw_proto=6,ct_tp_src=1234,ct_tp_dst=80"},
 		{"verbose: id before zone, several states",
 			"tcp,orig=(src=10.0.0.1,dst=8.8.8.8,sport=1,dport=2),reply=(src=8.8.8.8,dst=10.0.0.1,sport=2,dport=1),id=9,zone=6,status=0,protoinfo=(state_orig=SYN_SENT,state_reply=CLOSED,flags_orig=0)\n",
 			Entry{6, Tuple{Src: addr("10.0.0.1"), Dst: addr("8.8.8.8"), SrcPort: 1, DstPort: 2},
-				Tuple{Src: addr("8.8.8.8"), Dst: addr("10.0.0.1"), SrcPort: 2, DstPort: 1}, 6, 0},
+				Tuple{Src: addr("8.8.8.8"), Dst: addr("10.0.0.1"), SrcPort: 2, DstPort: 1}, 6, 0, Tuple{}},
 			"ct_nw_src=10.0.0.1,ct_nw_dst=8.8.8.8,ct_nw_proto=6,ct_tp_src=1,ct_tp_dst=2"},
 		{"icmp",
 			"icmp,orig=(src=10.0.0.1,dst=8.8.8.8,id=3,type=8,code=0),reply=(src=8.8.8.8,dst=172.18.0.50,id=3,type=0,code=0),zone=5",
 			Entry{1, Tuple{Src: addr("10.0.0.1"), Dst: addr("8.8.8.8"), ICMPID: 3, ICMPType: 8},
-				Tuple{Src: addr("8.8.8.8"), Dst: addr("172.18.0.50"), ICMPID: 3}, 5, 0},
+				Tuple{Src: addr("8.8.8.8"), Dst: addr("172.18.0.50"), ICMPID: 3}, 5, 0, Tuple{}},
 			"ct_nw_src=10.0.0.1,ct_nw_dst=8.8.8.8,ct_nw_proto=1,icmp_type=8,icmp_code=0,icmp_id=3"},
 		{"udp over IPv6",
 			"udp,orig=(src=fd00::1,dst=2001:db8::1,sport=5,dport=6),reply=(src=2001:db8::1,dst=fd00::50,sport=6,dport=5),zone=5",
 			Entry{17, Tuple{Src: addr("fd00::1"), Dst: addr("2001:db8::1"), SrcPort: 5, DstPort: 6},
-				Tuple{Src: addr("2001:db8::1"), Dst: addr("fd00::50"), SrcPort: 6, DstPort: 5}, 5, 0},
+				Tuple{Src: addr("2001:db8::1"), Dst: addr("fd00::50"), SrcPort: 6, DstPort: 5}, 5, 0, Tuple{}},
 			"ct_ipv6_src=fd00::1,ct_ipv6_dst=2001:db8::1,ct_nw_proto=17,ct_tp_src=5,ct_tp_dst=6"},
 		{"icmpv6",
 			"icmpv6,orig=(src=fd00::1,dst=2001:db8::1,id=0,type=128,code=0),reply=(src=2001:db8::1,dst=fd00::50,id=0,type=129,code=0),zone=5",
 			Entry{58, Tuple{Src: addr("fd00::1"), Dst: addr("2001:db8::1"), ICMPType: 128},
-				Tuple{Src: addr("2001:db8::1"), Dst: addr("fd00::50"), ICMPType: 129}, 5, 0},
+				Tuple{Src: addr("2001:db8::1"), Dst: addr("fd00::50"), ICMPType: 129}, 5, 0, Tuple{}},
 			"ct_ipv6_src=fd00::1,ct_ipv6_dst=2001:db8::1,ct_nw_proto=58,icmp_type=128,icmp_code=0,icmp_id=0"},
 		{"unnamed protocol, zone 0 is not printed",
 			"47,orig=(src=10.0.0.1,dst=8.8.8.8,sport=0,dport=0),reply=(src=8.8.8.8,dst=10.0.0.1,sport=0,dport=0),mark=1",
 			Entry{47, Tuple{Src: addr("10.0.0.1"), Dst: addr("8.8.8.8")}, Tuple{Src: addr("8.8.8.8"),
-				Dst: addr("10.0.0.1")}, 0, 0},
+				Dst: addr("10.0.0.1")}, 0, 0, Tuple{}},
 			"ct_nw_src=10.0.0.1,ct_nw_dst=8.8.8.8,ct_nw_proto=47"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -90,7 +90,7 @@ func TestParseGarbage(t *testing.T) {
 // conn is a UDP connection in zone 5.
 func conn(src, dst, seen string) Entry {
 	return Entry{17, Tuple{Src: addr(src), Dst: addr(dst), SrcPort: 1234, DstPort: 53},
-		Tuple{Src: addr(dst), Dst: addr(seen), SrcPort: 53, DstPort: 1234}, 5, 0}
+		Tuple{Src: addr(dst), Dst: addr(seen), SrcPort: 53, DstPort: 1234}, 5, 0, Tuple{}}
 }
 
 func own() map[string]Own {
@@ -131,7 +131,7 @@ func TestStale(t *testing.T) {
 	for name, network := range map[string]string{"nine": "9.9.9.0/24", "eight": "9.9.8.0/24"} {
 		want.Destinations.Put(planetest.Owner("eip"), name, destinations.Of(netip.MustParsePrefix(network)))
 	}
-	p := policy{"GR_n1", want, rest{own()["GR_n1"], exemptAddresses(want)}, 0, false}
+	p := policy{"GR_n1", want, rest{own()["GR_n1"], exemptAddresses(want)}, otherZones{}, false}
 	for _, c := range []struct {
 		why   string
 		e     Entry

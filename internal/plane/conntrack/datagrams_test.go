@@ -21,7 +21,7 @@ import (
 func toService(client, service, endpoint string) Entry {
 	c, s, e := netip.MustParseAddrPort(client), netip.MustParseAddrPort(service), netip.MustParseAddrPort(endpoint)
 	return Entry{17, Tuple{Src: c.Addr(), Dst: s.Addr(), SrcPort: c.Port(), DstPort: s.Port()},
-		Tuple{Src: e.Addr(), Dst: c.Addr(), SrcPort: e.Port(), DstPort: c.Port()}, hostZone, 0}
+		Tuple{Src: e.Addr(), Dst: c.Addr(), SrcPort: e.Port(), DstPort: c.Port()}, hostZone, 0, Tuple{}}
 }
 
 func datagramsOf(pairs ...string) *plan.State {

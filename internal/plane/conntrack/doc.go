@@ -8,6 +8,12 @@
 // connection's first translation for its life, so a changed rule alone leaves old connections with the old address
 // (law 3).
 //
+// Pods of a network beside the default one pass two gateway routers (State.Masquerades). The first gives them an
+// address of the network, which the second, that of the default network, translates to what the outside sees. Their
+// connections are found by the pod's address in the zone of the first, which has the port in the second, and are ended
+// in both.
+// Where the host's kernel translates instead, it gives all of them the node's address: nothing is ever wrong there.
+//
 // Datagrams is a second plane, on the host's kernel: in, State.Datagrams, the translations of addresses and ports of
 // UDP and SCTP that the host makes for Services and for hostPorts of pods; out, no tracked connection to an endpoint
 // that has gone. Balanced is a third one, on ovs-vswitchd, for those that OVN's load balancers make.

@@ -15,6 +15,9 @@ type Entry struct {
 	Reply Tuple
 	Zone  int
 	Mark  uint32 // of the kernel's; 0 for those of a switch
+	// Between is the original direction between two routers that translate one after the other. Reply is then the
+	// second one's. No target has such entries: see dumpConnections.
+	Between Tuple
 }
 
 // Tuple is one direction. Ports are 0 for ICMP, ICMP's fields are 0 for everything else.

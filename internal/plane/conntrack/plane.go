@@ -27,7 +27,7 @@ const (
 )
 
 // Tables are what a Plane follows.
-const Tables = plan.InSources | plan.InDestinations | plan.InSourceExempt
+const Tables = plan.InSources | plan.InDestinations | plan.InSourceExempt | plan.InMasquerades
 
 // Zones knows conntrack zone numbers by name ("GR_n1_snat"); ovs.DB does.
 type Zones interface {
@@ -51,6 +51,8 @@ type Plane struct {
 	done map[string]rest    // by router whose connections follow the Sources that were last seen, but for due
 	due  map[string]pods    // by router: pods whose connections must be looked at
 	read map[string][]Entry // by router: connections that were read, and neither judged right nor ended yet
+	// routers are those of the plan that was last seen, own's among them.
+	routers map[string]Own
 	// ended counts the connections that were ended.
 	ended uint64
 	// disturbed is until when connections that are not translated are ended, too.
@@ -102,7 +104,11 @@ func (p *Plane) Grow(context.Context, *plan.State) error { return nil }
 func (p *Plane) Shrink(ctx context.Context, want *plan.State) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	own := p.own()
+	own := withNetworks(p.own(), want)
+	p.routers = own
+	keepRouters(p.done, own)
+	keepRouters(p.due, own)
+	keepRouters(p.read, own)
 	changed, ended := p.noteChanged(want, own), p.ended
 	routersChanged, err := p.lookAtRouters(ctx, want, own)
 	p.recheck.beginFor(recheckTimes(p.ended > ended), append(changed, routersChanged...)...)
@@ -130,14 +136,14 @@ func (p *Plane) lookAtRouters(ctx context.Context, want *plan.State, own map[str
 			continue
 		}
 		zone, ok := p.zones.CTZone(ctx, plan.SNATZone(router))
-		if !ok {
+		others, has := p.otherZonesOf(ctx, router, now.own)
+		if !ok || !has {
 			continue
 		}
 		if is && !known {
 			changed = append(changed, plan.Source{Router: router})
 		}
-		before, _ := p.zones.CTZone(ctx, router+"_dnat")
-		if err := p.enforceZone(ctx, zone, policy{router, want, now, before, bare}, known && !bare); err != nil {
+		if err := p.enforceZone(ctx, zone, policy{router, want, now, others, bare}, known && !bare); err != nil {
 			return changed, err
 		}
 	}
@@ -246,7 +252,7 @@ func (p *Plane) enforceZone(ctx context.Context, zone int, right policy, known b
 	for range rounds {
 		looked, unread := len(wrong) == 0, error(nil)
 		if looked {
-			wrong, unread = p.target.Dump(ctx, zone, due.podPatterns()...)
+			wrong, unread = p.dumpConnections(ctx, zone, right.otherZones, right.own, due)
 			wrong = right.wrongOf(wrong)
 		}
 		if err := p.flushEntries(ctx, right, wrong, end); err != nil {
@@ -292,15 +298,19 @@ func (p *Plane) readAside(sources []plan.Source) {
 		of[s.Router][s.Pod] = true
 	}
 	for router, which := range of {
+		p.mu.Lock()
+		own := p.routers[router]
+		p.mu.Unlock()
 		zone, ok := p.zones.CTZone(p.ctx, plan.SNATZone(router))
-		if !ok {
+		others, has := p.otherZonesOf(p.ctx, router, own)
+		if !ok || !has {
 			continue
 		}
 		all := which[netip.Addr{}]
 		if all {
 			which = nil
 		}
-		entries, err := p.target.Dump(p.ctx, zone, which.podPatterns()...)
+		entries, err := p.dumpConnections(p.ctx, zone, others, own, which)
 		entries = slices.DeleteFunc(entries, func(e Entry) bool { return !all && !which[e.Orig.Src] })
 		p.mu.Lock()
 		if p.read[router] = append(p.read[router], entries...); err != nil {

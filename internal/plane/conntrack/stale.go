@@ -14,6 +14,10 @@ type Own struct {
 	// Mark is on connections that were given an egress IP, under Mask; Mask 0 where they have none. With it, the others
 	// may have any source.
 	Mark, Mask uint32
+	// Behind is the router that translates this one's connections again, "" where none does. Masquerades are the
+	// sources that it gets from this one.
+	Behind      string
+	Masquerades []netip.Addr
 }
 
 // policy says which connections of one router are right.
@@ -21,8 +25,8 @@ type policy struct {
 	router string
 	want   *plan.State
 	rest
-	before int  // the other zone in which the router tracks connections before it translates their source, or 0
-	bare   bool // connections are wrong, too, that are not translated though they might be
+	otherZones
+	bare bool // connections are wrong, too, that are not translated though they might be
 }
 
 // wrongOf deletes the right ones of some connections.
@@ -43,10 +47,13 @@ func (o Own) isPod(a netip.Addr) bool {
 	return slices.ContainsFunc(o.Pods, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-// isStale says whether a connection has another source than it must have. It is false for connections that are not
-// translated, or do not come from a pod.
+// isStale says whether a connection has another source than it must have, or no pod has it (dumpConnections). It is
+// false for connections that are not translated, or do not come from a pod.
 func (p policy) isStale(e Entry) bool {
-	if !e.Translated() {
+	switch {
+	case p.behind != 0 && e.Zone == p.behind:
+		return true
+	case !e.Translated():
 		return false
 	}
 	sources, claimed := p.want.Sources.Get(plan.Source{Router: p.router, Pod: e.Orig.Src})
@@ -68,23 +75,6 @@ func (p policy) isExempt(dst netip.Addr) bool {
 }
 
 func (o Own) equalOwn(b Own) bool {
-	return o.Mark == b.Mark && o.Mask == b.Mask && slices.Equal(o.Addrs, b.Addrs) && slices.Equal(o.Pods, b.Pods)
-}
-
-// inOtherZones returns the same connections in the other zones that they pass: untranslated in the router, and as the
-// outside sees them on the uplink's bridge. They are ended first, for nothing would lead to them afterwards. If they
-// stayed, a connection that ended by way of another node would count as established for a day, and one from the same
-// port would get no answer once the address is back.
-func (p policy) inOtherZones(stale []Entry) []Entry {
-	if p.before == 0 {
-		return nil
-	}
-	var out []Entry
-	for _, e := range stale {
-		outside := e.Orig
-		outside.Src, outside.SrcPort, outside.ICMPID = e.Reply.Dst, e.Reply.DstPort, e.Reply.ICMPID
-		out = append(out, Entry{Proto: e.Proto, Orig: e.Orig, Zone: p.before}, Entry{Proto: e.Proto, Orig: outside,
-			Zone: plan.ZoneGateway})
-	}
-	return out
+	return o.Mark == b.Mark && o.Mask == b.Mask && slices.Equal(o.Addrs, b.Addrs) && slices.Equal(o.Pods, b.Pods) &&
+		o.Behind == b.Behind && slices.Equal(o.Masquerades, b.Masquerades)
 }
