@@ -108,7 +108,7 @@ func steeredNodes(before []plan.Steered, s *plan.State, concerned map[ref.Object
 
 // composeReport says what is held, and where this node's own pods are led to, after a round. An egress IP is held once
 // the flows that translate to it are in OVS (confirmed); until then only what was held before and is still planned
-// counts, as it was given then. An address that a target refused is not held.
+// counts, as it was given then. An address that a target refused is not held, in whichever network.
 func composeReport(node, owner string, before Report, o Outcome, confirmed bool) Report {
 	r := Report{Owner: owner, Holding: map[world.EgressAddress]ref.Since{}}
 	refused, concerned := map[plan.Owner]bool{}, map[ref.Object]bool{}
@@ -134,8 +134,13 @@ func composeReport(node, owner string, before Report, o Outcome, confirmed bool)
 		if !done {
 			since = was
 		}
-		if (done || held) && !refused[o.State.Translated.Owner(t)] {
+		if done || held {
 			r.Holding[a] = since
+		}
+	}
+	for t := range o.State.Translated.Rows() {
+		if refused[o.State.Translated.Owner(t)] {
+			delete(r.Holding, world.EgressAddress{Object: t.Object.Key(), IP: t.IP})
 		}
 	}
 	if r.Steers = before.Steers; done {

@@ -44,6 +44,10 @@ func TestReport(t *testing.T) {
 	refused := hosting()
 	refused.Refused = []*plane.Refused{{
 		Plane: "nb", Owner: ownerE0, Row: "NAT/x", Err: errors.New("no")}}
+	inNetwork, blue := hosting(), plan.Owner{Feature: "blue", Object: ownerE0.Object}
+	inNetwork.State.Translated.Put(blue, plan.Egress{Object: ownerE0.Object, Network: "blue", IP: ips[0]}, 0)
+	inNetwork.Refused = []*plane.Refused{{Plane: "nb", Owner: blue, Row: "NAT/x", Err: errors.New("no")}}
+	other := held{{Object: "e0", IP: ips[1]}: 0}
 	failed := hosting()
 	failed.Err = errors.New("the database is away")
 	for _, x := range []struct {
@@ -58,6 +62,7 @@ func TestReport(t *testing.T) {
 		{"not in OVS yet, one of them is", one, hosting(), false, one},
 		{"no longer planned", gone, hosting(), true, both},
 		{"refused", both, refused, true, nil},
+		{"refused in another network", both, inNetwork, true, other},
 		{"a target is away", one, failed, true, one},
 	} {
 		t.Run(x.name, func(t *testing.T) {
