@@ -4,6 +4,7 @@ import (
 	"net/netip"
 
 	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -20,10 +21,11 @@ func ThroughHost(w *world.View) bool {
 	return w.Config.GatewayMode == world.LocalGateway || h != nil && len(h.Links) > 0 || w.HasBeenHost()
 }
 
-// Filter puts all that a pod of this node sends outside under the leak filter.
-func Filter(w *world.View, f world.Family, ip netip.Addr, out *plan.Rows) {
-	out.AddElem(FilteredPods(f), ip.String())
-	if ThroughHost(w) { // an orphan is known before the node is, whose rules bring the set
+// Filter puts all that a pod of this node sends outside by a network under the leak filter.
+func Filter(w *world.View, n plan.Names, f world.Family, ip netip.Addr, out *plan.Rows) {
+	out.AddElem(n.Row(FilteredPods(f)), ip.String())
+	if n.Network == ref.DefaultNetwork && ThroughHost(w) {
+		// an orphan is known before the node is, whose rules bring the set
 		Host{f, out}.AddSet(FilteredPods(f))
 		plan.Add(&out.NFTElems, plan.NFTElem{Set: FilteredPods(f), Key: ip.String()}, "")
 	}

@@ -23,9 +23,7 @@ func Addresses(w *world.View, p *world.Pod, network string) []netip.Addr {
 // Pause has a pod send nothing outside the cluster by a network.
 func Pause(w *world.View, n plan.Names, f world.Family, ip netip.Addr, out *plan.Rows) {
 	out.AddElem(n.Row(PausedPods(f)), ip.String())
-	if n.Network == ref.DefaultNetwork {
-		Filter(w, f, ip, out)
-	}
+	Filter(w, n, f, ip, out)
 }
 
 // Waits says whether a pod's packets to an object's destinations wait, and are dropped meanwhile: one of the nodes that

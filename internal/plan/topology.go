@@ -34,6 +34,12 @@ const (
 	PriorityOwnNode  = 1004 // to an address of the pod's own node: to the host, by the management port
 	PriorityAllow    = 102  // traffic that no egress feature may touch
 	PriorityEgressIP = 100
+	// PriorityMarked is of the policy that marks an EgressIP's packets on their way out of a network of users, and
+	// PriorityFiltered of the one that drops there what has no mark.
+	PriorityMarked   = 95
+	PriorityFiltered = 90
+	// PriorityMarkedOutside leads these, at the default network's cluster router, to the gateway router.
+	PriorityMarkedOutside = 1000
 	// PriorityUncovered comes after all that gives pods' packets a source.
 	PriorityUncovered = 99
 	// PriorityEgressService comes before EgressIPs, of which no pod's packets are at the same time.
@@ -53,6 +59,8 @@ const (
 	// one that takes those out that stay inside the cluster.
 	PriorityReplies       = 103
 	PriorityInsideReplies = 104
+	// PriorityRouterReplies is of the one for replies by the gateway router of a network of users.
+	PriorityRouterReplies = 105
 )
 
 const (

@@ -35,6 +35,8 @@ func fieldOf(name string) (field, bool) {
 		return field{has: always, number: func(e env) int { return e.mark }}, true
 	case "pkt.mark[4..9]":
 		return field{has: always, number: func(e env) int { return e.mark >> 4 & 63 }}, true
+	case "pkt.mark[14..15]":
+		return field{has: always, number: func(e env) int { return e.mark >> 14 & 3 }}, true
 	case "ct.trk":
 		return field{truth: func(e env) bool { return e.tracked }}, true
 	case "ct.rpl":

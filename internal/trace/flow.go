@@ -120,15 +120,21 @@ func parseFrameTerm(key, value string) (term, error) {
 	return func(w walker) bool { return w.frame.src == value }, nil
 }
 
+// parseNumberTerm reads a number, with a mask behind it or without.
 func parseNumberTerm(key, value string) (term, error) {
+	value, bits, masked := strings.Cut(value, "/")
 	n, err := strconv.ParseUint(value, 0, 32)
+	mask := uint64(1<<32 - 1)
+	if masked && err == nil {
+		mask, err = strconv.ParseUint(bits, 0, 32)
+	}
 	of := map[string]func(walker) int{
 		"tp_dst":    func(w walker) int { return int(w.p.DstPort) },
 		"reg0":      func(w walker) int { return w.reg0 },
 		"pkt_mark":  func(w walker) int { return w.mark },
 		"icmp_type": func(w walker) int { return w.p.echoType() },
 	}[key]
-	return func(w walker) bool { return of(w) == int(n) }, err
+	return func(w walker) bool { return of(w)&int(mask) == int(n) }, err
 }
 
 // echoType is the ICMP type of a walked packet: an echo request, or the reply to one (RFC 792, RFC 4443).

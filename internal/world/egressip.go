@@ -45,6 +45,7 @@ func (w *World) egressIPChanged(old, now *EgressIP) {
 	w.noteStatusAddresses(old, now)
 	w.updateNaming(cmp.Or(old, now).Name, old.placementOrNone(), now.placementOrNone())
 	w.noteSlots(old, now)
+	w.noteMarked(old, now)
 	w.reselectTraffic(old, now)
 	alike := old != nil && now != nil && old.servesAlike(now)
 	for name, ns := range w.namespaces {

@@ -23,6 +23,7 @@ const (
 	KindPod // one pod, and which EgressIPs select it, in which order
 	KindEgressIPs
 	KindEgressIP
+	KindMarked // the EgressIPs that have one mark
 	KindTraffics
 	KindTraffic
 	KindDestinations // the networks that one EgressIP's selector of traffic selects, and their problems

@@ -26,6 +26,7 @@ type tables struct {
 	rivals         map[podAddress][]*Pod   // of addresses that several say they have, all these; the first has it
 	attachedAt     map[podAddress][]string // this node's attachments that have an address
 	egressIPs      map[string]*EgressIP
+	marked         map[int][]string       // EgressIPs by their mark
 	selecting      map[string][]*EgressIP // by namespace, in order of precedence
 	demands        map[string]*demands    // by namespace, of those that somebody asked about
 	traffic        map[string]*Traffic
@@ -90,6 +91,7 @@ func newTables() *tables {
 		podsAt:       map[podAddress]*Pod{},
 		rivals:       map[podAddress][]*Pod{},
 		attachedAt:   map[podAddress][]string{},
+		marked:       map[int][]string{},
 		selecting:    map[string][]*EgressIP{},
 		demands:      map[string]*demands{},
 		destinations: map[string][2]destinations.Set{},

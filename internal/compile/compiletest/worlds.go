@@ -416,9 +416,13 @@ func randomEgressIP(t *rapid.T, i int) *world.EgressIP {
 	return e
 }
 
-// oddEgressIP makes an EgressIP ask for drop, be recreated, have assignment times, or ask for many addresses.
+// oddEgressIP makes an EgressIP ask for drop, have a mark, be recreated, have assignment times, or ask for many
+// addresses.
 func oddEgressIP(t *rapid.T, e *world.EgressIP, i int) {
 	e.DropWhenUnassigned = onceIn(t, 5, "drop")
+	if rapid.Bool().Draw(t, "marked") {
+		e.Mark = world.FirstMark + rapid.IntRange(i, i+1).Draw(t, "mark") // another one may have it
+	}
 	if onceIn(t, 5, "made anew") {
 		e.Created = time.Unix(int64(1000+rapid.IntRange(0, 3).Draw(t, "age")), 0)
 		e.UID += "again"

@@ -5,7 +5,6 @@ import (
 
 	"github.com/egret-net/egret/internal/egress"
 	"github.com/egret-net/egret/internal/plan"
-	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -21,29 +20,34 @@ func (Allow) Compile(w *world.View, _ string, out *plan.Rows) {
 	if !ok {
 		return
 	}
-	network := w.Network(ref.DefaultNetwork)
-	names, reply := plan.DefaultNames(), "pkt.mark == "+plan.Itoa(plan.MarkReply)
-	out.AddPolicy(names, "egressip-no-reroute/reply-traffic", plan.PriorityAllow, reply, "allow", nil, nil)
+	n := defaultNetwork(w)
 	for _, f := range w.Config.Families() {
-		insideCluster(network, f, out)
-		leaveInsideReplies(w, f, out)
-		for which, pods := range map[string]string{"": egress.FilteredPods(f), "partly.": egress.PartlyServedPods(f)} {
-			out.AddSet(pods)
-			toNodes(names, pods, which, f, out)
-			markReplies(w, pods, which, f, out)
-		}
-		dropPaused(names, f, out)
+		n.keepInside(w, f, out)
 		markLeaks(w, h, f, out)
 		dropOnHost(w, f, out)
 		lookUpReplies(w.Config.Bridge, f, out)
 	}
 }
 
-func insideCluster(n *world.Network, f world.Family, out *plan.Rows) {
-	names, ip := plan.Names{Network: n.Name, ID: n.ID}, f.Match()
-	for _, from := range n.Cluster(f) {
-		for _, to := range subnetsWithoutMark(n, f) {
-			out.AddPolicy(names, "egressip-no-reroute/"+from.String()+"-"+to, plan.PriorityAllow,
+// keepInside adds what is the same in every network.
+func (n logicalNetwork) keepInside(w *world.View, f world.Family, out *plan.Rows) {
+	reply := "pkt.mark == " + plan.Itoa(plan.MarkReply)
+	out.AddPolicy(n.Names, "egressip-no-reroute/reply-traffic", plan.PriorityAllow, reply, "allow", nil, nil)
+	n.allowInside(f, out)
+	n.leaveInsideReplies(w, f, out)
+	for which, pods := range map[string]string{"": egress.FilteredPods(f), "partly.": egress.PartlyServedPods(f)} {
+		out.AddSet(n.Row(pods))
+		n.toNodes(n.Row(pods), which, f, out)
+		n.markReplies(w, n.Row(pods), which, f, out)
+	}
+	n.dropPaused(f, out)
+}
+
+func (n logicalNetwork) allowInside(f world.Family, out *plan.Rows) {
+	ip := f.Match()
+	for _, from := range n.in.Cluster(f) {
+		for _, to := range n.subnetsWithoutMark(f) {
+			out.AddPolicy(n.Names, "egressip-no-reroute/"+from.String()+"-"+to, plan.PriorityAllow,
 				ip+".src == "+from.String()+" && "+ip+".dst == "+to, "allow", nil, nil)
 		}
 	}
@@ -51,10 +55,10 @@ func insideCluster(n *world.Network, f world.Family, out *plan.Rows) {
 
 // toNodes leaves what pods of a set send to nodes as it is. It is the same wherever the pods run, and also about the
 // address of their own node.
-func toNodes(n plan.Names, pods, which string, f world.Family, out *plan.Rows) {
+func (n logicalNetwork) toNodes(pods, which string, f world.Family, out *plan.Rows) {
 	ip := f.Match()
 	out.AddSet(egress.NodeIPs(f))
-	out.AddPolicy(n, "egressip-no-reroute/nodes."+which+f.String(), plan.PriorityAllow,
+	out.AddPolicy(n.Names, "egressip-no-reroute/nodes."+which+f.String(), plan.PriorityAllow,
 		ip+".src == "+plan.InSet(pods)+" && "+ip+".dst == "+plan.InSet(egress.NodeIPs(f)), "allow", nil,
 		map[string]string{"pkt_mark": plan.Itoa(plan.MarkNodeIP)})
 }
@@ -62,44 +66,45 @@ func toNodes(n plan.Names, pods, which string, f world.Family, out *plan.Rows) {
 const isReply = "ct.trk && ct.rpl"
 
 // markReplies marks replies of connections that came from outside, which must not be steered anywhere.
-func markReplies(w *world.View, pods, which string, f world.Family, out *plan.Rows) {
+func (n logicalNetwork) markReplies(w *world.View, pods, which string, f world.Family, out *plan.Rows) {
 	match := f.Match() + ".src == " + plan.InSet(pods) + " && " + isReply
-	addMarkPolicy(w, "egressip-mark-reply-traffic."+which+f.String(), plan.PriorityReplies, match, plan.MarkReply, out)
+	n.addMarkPolicy(w, "egressip-mark-reply-traffic."+which+f.String(), plan.PriorityReplies, match, plan.MarkReply,
+		out)
 }
 
 // leaveInsideReplies keeps those without a mark that stay inside the cluster. It is a row of its own: of
 // "ip4.dst != {10.244.0.0/16, 100.64.0.0/16}" ovn-controller 25.03 makes a flow for each way in which an address can
 // differ from both, 268 of both families. They came with a node's first served pod and took it and ovs-vswitchd 1 ms of
 // CPU time over IPv4, and 4 over IPv6.
-func leaveInsideReplies(w *world.View, f world.Family, out *plan.Rows) {
+func (n logicalNetwork) leaveInsideReplies(w *world.View, f world.Family, out *plan.Rows) {
 	match := isReply + " && " + f.Match() + ".dst == {" +
-		strings.Join(subnetsWithoutMark(w.Network(ref.DefaultNetwork), f), ", ") + "}"
-	addMarkPolicy(w, "egressip-leave-inside-replies."+f.String(), plan.PriorityInsideReplies, match, 0, out)
+		strings.Join(n.subnetsWithoutMark(f), ", ") + "}"
+	n.addMarkPolicy(w, "egressip-leave-inside-replies."+f.String(), plan.PriorityInsideReplies, match, 0, out)
 }
 
 // addMarkPolicy gives a mark to what comes from this node's pods.
-func addMarkPolicy(w *world.View, id string, priority int, match string, mark int, out *plan.Rows) {
-	sw := plan.Switch(plan.DefaultNames().NodeSwitch(w.Self))
-	out.AddNB(plan.RowID{Table: "QoS", Name: id}, sw, plan.Cols{"priority": priority, "direction": "from-lport",
+func (n logicalNetwork) addMarkPolicy(w *world.View, id string, priority int, match string, mark int, out *plan.Rows) {
+	sw := plan.Switch(n.NodeSwitch(w.Self))
+	out.AddNB(plan.RowID{Table: "QoS", Name: n.Row(id)}, sw, plan.Cols{"priority": priority, "direction": "from-lport",
 		"match": match, "action": map[string]string{"mark": plan.Itoa(mark)}})
 }
 
 // subnetsWithoutMark are the subnets that replies need no mark for. They must not have it: OVS 3.5's userspace datapath
 // looks the tunnel's route up with the packet's mark, finds none, and drops what was to go to another node.
-func subnetsWithoutMark(n *world.Network, f world.Family) []string {
+func (n logicalNetwork) subnetsWithoutMark(f world.Family) []string {
 	var out []string
-	for _, p := range append(n.Cluster(f), n.JoinAddr(1, f).Masked()) {
+	for _, p := range append(n.in.Cluster(f), n.in.JoinAddr(1, f).Masked()) {
 		out = append(out, p.String())
 	}
 	return out
 }
 
 // dropPaused drops what pods with paused egress send outside: they started before their egress IP was ready.
-func dropPaused(n plan.Names, f world.Family, out *plan.Rows) {
+func (n logicalNetwork) dropPaused(f world.Family, out *plan.Rows) {
 	set := n.Row(egress.PausedPods(f))
 	out.AddSet(set)
 	match := f.Match() + ".src == " + plan.InSet(set)
-	out.AddPolicy(n, "egressip-held-back."+f.String(), plan.PriorityEgressIP, match, "drop", nil, nil)
+	out.AddPolicy(n.Names, "egressip-held-back."+f.String(), plan.PriorityEgressIP, match, "drop", nil, nil)
 }
 
 // NodeAddresses are one node's members of the set of node addresses.

@@ -31,26 +31,32 @@ func (Pods) Compile(w *world.View, key string, out *plan.Rows) {
 		return
 	}
 	tellTaken(w, p, out)
-	if network := w.PrimaryNetwork(p.Namespace); network != ref.DefaultNetwork {
-		blockUnservedNetworks(w, p, network, out)
-		return
-	}
+	name := w.PrimaryNetwork(p.Namespace)
+	n, here := networkHere(w, name)
 	for _, f := range w.Config.Families() {
-		dropUncovered(w, p, f, out)
-		for _, c := range w.Claims(p, ref.DefaultNetwork, f) {
-			if c.By.Kind != ref.EgressIP {
-				continue
+		claims := w.Claims(p, name, f)
+		if name != ref.DefaultNetwork && blockOtherWays(w, p, name, f, claims, out) || !here {
+			continue
+		}
+		dropUncovered(w, n, p, f, out)
+		for _, c := range claims {
+			if c.By.Kind == ref.EgressIP {
+				n.servePod(w, w.EgressIP(c.By.Name), f, p, out)
 			}
-			e := w.EgressIP(c.By.Name)
-			for _, ip := range f.OfAddrs(egress.Addresses(w, p, ref.DefaultNetwork)) {
-				if p.Node == w.Self {
-					steerPod(w, e, f, p, ip, out.For(ownerOfPods(e.Name)))
-				}
-				if router, source, ok := translatePod(w, e, f, p, ip, out.For(ownerOfPods(e.Name))); ok {
-					out.AddSource(plan.Source{Router: router, Pod: ip},
-						plan.SourceTo{To: sourceDestinations(e, f), IP: source})
-				}
-			}
+		}
+	}
+}
+
+// servePod adds a pod's memberships that follow from an EgressIP's claim.
+func (n logicalNetwork) servePod(w *world.View, e *world.EgressIP, f world.Family, p *world.Pod, out *plan.Rows) {
+	rows := out.For(ownerOfPods(e.Name))
+	for _, ip := range f.OfAddrs(egress.Addresses(w, p, n.Network)) {
+		if p.Node == w.Self {
+			steerPod(w, n, e, f, p, ip, rows)
+		}
+		if router, source, ok := translatePod(w, n, e, f, p, ip, rows); ok {
+			out.AddSource(plan.Source{Router: router, Pod: ip},
+				plan.SourceTo{To: sourceDestinations(e, f), IP: source})
 		}
 	}
 }
@@ -78,57 +84,65 @@ func ownerOfPods(egressIP string) plan.Owner {
 
 // steerPod puts a pod of this node under its EgressIP's policy. Every such pod claims the policy and its set: the first
 // brings them and the last takes them away, so that a node holds nothing for EgressIPs that none of its pods use.
-func steerPod(w *world.View, e *world.EgressIP, f world.Family, p *world.Pod, ip netip.Addr, out *plan.Rows) {
-	s := steerPods(w, e, f)
+func steerPod(
+	w *world.View, n logicalNetwork, e *world.EgressIP, f world.Family, p *world.Pod, ip netip.Addr, out *plan.Rows,
+) {
+	s := n.steerPods(w, e, f)
 	egress.TellUnanswered(w, refTo(e.Name), f, e.Items, out)
 	if s.action == "" {
 		if a := w.Attachment(p.Key()); a != nil && a.EgressPaused {
-			pauseClaim(w, e, f, ip, out)
+			pauseClaim(w, n, e, f, ip, out)
 		}
 		return
 	}
-	if egress.Waits(w, refTo(e.Name), world.PodAddr{IP: ip}, s.nodes) {
-		egress.TellWaits(w, refTo(e.Name), world.PodAddr{IP: ip}, s.nodes, out)
-		pauseClaim(w, e, f, ip, out)
+	at := world.PodAddr{Network: n.ID, IP: ip}
+	if egress.Waits(w, refTo(e.Name), at, s.nodes) {
+		egress.TellWaits(w, refTo(e.Name), at, s.nodes, out)
+		pauseClaim(w, n, e, f, ip, out)
 		return
 	}
-	egress.TellUnaware(w, refTo(e.Name), world.PodAddr{IP: ip}, s.nodes, out)
-	filterClaim(w, e, f, ip, out)
-	set := localPods.setName(e, f)
+	egress.TellUnaware(w, refTo(e.Name), at, s.nodes, out)
+	filterClaim(w, n, e, f, ip, out)
+	set := n.setName(localPods, e, f)
 	out.AddSet(set)
 	out.AddElem(set, ip.String())
-	s.addPolicy(e, f, set, out)
+	s.addPolicy(n, e, f, set, out)
 }
 
 // pauseClaim has a pod send nothing outside the cluster to an EgressIP's destinations.
-func pauseClaim(w *world.View, e *world.EgressIP, f world.Family, ip netip.Addr, out *plan.Rows) {
+func pauseClaim(w *world.View, n logicalNetwork, e *world.EgressIP, f world.Family, ip netip.Addr, out *plan.Rows) {
 	if e.Traffic == nil {
-		egress.Pause(w, plan.DefaultNames(), f, ip, out)
+		egress.Pause(w, n.Names, f, ip, out)
 		return
 	}
-	dropClaim(w, e, f, ip, pausedPodsOf.setName(e, f), plan.PriorityEgressIP, out)
+	dropClaim(w, n, e, f, ip, pausedPodsOf, plan.PriorityEgressIP, out)
 }
 
 // dropClaim drops what a pod of this node, a member of a set, sends to an EgressIP's destinations.
-func dropClaim(w *world.View, e *world.EgressIP, f world.Family, ip netip.Addr, set string, priority int,
-	out *plan.Rows) {
+func dropClaim(
+	w *world.View, n logicalNetwork, e *world.EgressIP, f world.Family, ip netip.Addr, of contents, priority int,
+	out *plan.Rows,
+) {
+	set := n.setName(of, e, f)
 	out.AddSet(set)
 	out.AddElem(set, ip.String())
 	match := f.Match() + ".src == " + plan.InSet(set) + onlyTo(e, f)
-	out.AddPolicy(plan.DefaultNames(), set, priority, match, "drop", nil, nil)
-	filterClaim(w, e, f, ip, out)
+	out.AddPolicy(n.Names, of.setName(e, f), priority, match, "drop", nil, nil)
+	filterClaim(w, n, e, f, ip, out)
 }
 
 // translatePod puts a pod, of any node, among those that a holder translates, unless it is not known which of the pod's
 // packets are the EgressIP's. It returns where on this node that is, and to which address.
 func translatePod(
-	w *world.View, e *world.EgressIP, f world.Family, p *world.Pod, ip netip.Addr, out *plan.Rows,
+	w *world.View, n logicalNetwork, e *world.EgressIP, f world.Family, p *world.Pod, ip netip.Addr, out *plan.Rows,
 ) (router string, source netip.Addr, ok bool) {
 	duties := holder.Duties(w, e.Name, f)
 	if len(duties) == 0 || e.TrafficUnknown {
 		return "", netip.Addr{}, false
 	}
 	switch primary, link := w.Host().LinkFor(duties[0].IP); {
+	case n.ID > 0:
+		return n.GatewayRouter(w.Self), duties[0].IP, primary && n.markPod(w, e, f, ip, out)
 	case link != nil:
 		podOnLink(w, e, p, ip, duties[0].IP, out)
 		return plan.HostKernel, duties[0].IP, true

@@ -91,9 +91,12 @@ func TestServedByDestinationInTheEnd(t *testing.T) {
 		for name, n := range s.nodes {
 			for _, key := range n.world.Attachments() {
 				for _, to := range [][2]string{toAlways, toAtTimes, toNever} {
-					for _, end := range walkTo(plans, n.world.Attachment(key), to) {
-						if (end.Kind != trace.Outside) != inBlue(n.world.Attachment(key)) {
-							t.Fatalf("pod %s on %s to %s: %s\n%v", key, name, to, end, end.Steps)
+					a := n.world.Attachment(key)
+					for _, by := range a.Interfaces() {
+						for _, end := range walkByTo(plans, by, to) {
+							if (end.Kind == trace.Outside) != (by.Network == primaryOf(a)) {
+								t.Fatalf("pod %s on %s to %s: %s\n%v", key, name, to, end, end.Steps)
+							}
 						}
 					}
 				}
@@ -135,7 +138,7 @@ func (s *simulation) checkByDestination(t *rapid.T) {
 	for name, n := range s.nodes {
 		for _, key := range n.world.Attachments() {
 			a := n.world.Attachment(key)
-			if !n.ready[key] || inBlue(a) {
+			if !n.ready[key] {
 				continue
 			}
 			own := compiletest.Host(name).Primary
@@ -154,9 +157,12 @@ func (s *simulation) checkByDestination(t *rapid.T) {
 					return e.Kind == trace.Dropped && !known || e.Kind == trace.Outside && isOwn(e.Src)
 				}},
 			} {
-				for _, end := range walkTo(plans, a, x.to) {
-					if !x.right(end) {
-						t.Fatalf("pod %s on %s to %s: %s\n%v", key, name, x.to, end, end.Steps)
+				for _, by := range a.Interfaces() {
+					for _, end := range walkByTo(plans, by, x.to) {
+						if by.Network != primaryOf(a) && end.Kind != trace.Dropped ||
+							by.Network == primaryOf(a) && !x.right(end) {
+							t.Fatalf("pod %s on %s to %s by %s: %s\n%v", key, name, x.to, by.Network, end, end.Steps)
+						}
 					}
 				}
 			}

@@ -83,19 +83,21 @@ func (s *simulation) firstStep(t *rapid.T) {
 	}
 }
 
-// checkFirst allows a pod of the default network its node's address, too.
+// checkFirst allows a pod its node's address, too.
 func (s *simulation) checkFirst(t *rapid.T) {
 	plans := s.plans(t)
 	for name, n := range s.nodes {
 		for _, key := range n.world.Attachments() {
 			a := n.world.Attachment(key)
-			if !n.ready[key] || inBlue(a) {
+			if !n.ready[key] {
 				continue
 			}
-			for _, end := range walk(plans, a) {
-				own := slices.Contains(compiletest.Host(name).Addrs, end.Src)
-				if end.Kind == trace.Outside && !own && !slices.Contains(right, end.Src) {
-					t.Fatalf("pod %s on %s: %s\n%v", key, name, end, end.Steps)
+			for _, by := range a.Interfaces() {
+				for _, end := range walkBy(plans, by) {
+					own := end.Kind == trace.Outside && slices.Contains(compiletest.Host(name).Addrs, end.Src)
+					if end.Kind != trace.Dropped && !own && !leavesRightly(a, by, end) {
+						t.Fatalf("pod %s on %s by %s: %s\n%v", key, name, by.Network, end, end.Steps)
+					}
 				}
 			}
 		}

@@ -20,11 +20,12 @@ func NewServed(pods *handover.Pods) *handover.Served { return handover.NewServed
 // claim to its packets, though they ask for addresses of the family.
 func podServers(w *world.View, p *world.Pod) []handover.ServedBy {
 	var out []handover.ServedBy
+	name := w.PrimaryNetwork(p.Namespace)
 	for _, f := range w.Config.Families() {
-		if len(f.OfAddrs(p.IPs)) == 0 {
+		if len(f.OfAddrs(p.SaidIn(name))) == 0 {
 			continue
 		}
-		claims, unserved := w.Wanted(p, ref.DefaultNetwork, f)
+		claims, unserved := w.Wanted(p, name, f)
 		for _, c := range claims {
 			if c.By.Kind == ref.EgressIP {
 				out = append(out, handover.ServedBy{By: c.By, Family: f, Node: p.Node})

@@ -38,6 +38,7 @@ func (Hosts) Compile(w *world.View, key string, out *plan.Rows) {
 			}
 			out.AddSet(allPods.setName(e, f))
 			addNAT(w, e, f, ip, out)
+			addNetworksNAT(w, n, e, f, ip, out)
 			tooBig(w, n, h, f, ip, out)
 			egress.Forward(w, egressOf(e.Name, ip), h.UplinkMAC, out)
 			if !d.Answers {

@@ -44,15 +44,19 @@ func dropOnHost(w *world.View, f world.Family, out *plan.Rows) {
 
 // filterClaim puts what a pod of this node sends to an EgressIP's destinations under the leak filter. To others the
 // pod's packets leave with the node's address rightly.
-func filterClaim(w *world.View, e *world.EgressIP, f world.Family, ip netip.Addr, out *plan.Rows) {
+func filterClaim(w *world.View, n logicalNetwork, e *world.EgressIP, f world.Family, ip netip.Addr, out *plan.Rows) {
 	if e.Traffic == nil {
-		egress.Filter(w, f, ip, out)
+		egress.Filter(w, n.Names, f, ip, out)
 		return
 	}
-	out.AddElem(egress.PartlyServedPods(f), ip.String())
-	set := filteredPodsOf.setName(e, f)
+	out.AddElem(n.Row(egress.PartlyServedPods(f)), ip.String())
+	set := n.setName(filteredPodsOf, e, f)
 	out.AddSet(set)
 	out.AddElem(set, ip.String())
+	if n.ID > 0 {
+		n.dropUnmarked(w, f, set, onlyTo(e, f), out)
+		return
+	}
 	markLeaksOf(w, f, set, onlyTo(e, f), out)
 	if egress.ThroughHost(w) {
 		pods := filteredPodsOf.hostSet(e, f)
@@ -67,16 +71,20 @@ func filterClaim(w *world.View, e *world.EgressIP, f world.Family, ip netip.Addr
 // pod's ICMP errors about what came by it. A pod's own connections are dropped also where the bridge knows them: they
 // may have begun before the pod came under the filter.
 func dropOnBridge(c *world.Config, f world.Family, node netip.Addr, out *plan.Rows) {
-	ip, source := [...]string{"ip", "ipv6"}[f], [...]string{",nw_src=", ",ipv6_src="}[f]+node.String()
-	n := plan.DefaultNames()
-	match := ip + source + ",in_port=" + n.PatchPort() + ",pkt_mark=" + plan.Itoa(plan.MarkFiltered)
-	out.AddFlow(c.Bridge, plan.FilteredAsNode, match,
-		fmt.Sprintf("ct(zone=%d,table=%d)", plan.ZoneGateway, plan.FilteredDrop.Table()))
+	ip, n := [...]string{"ip", "ipv6"}[f], plan.DefaultNames()
+	checkOnBridge(c, f, node, plan.Itoa(plan.MarkFiltered), out)
 	for _, state := range []string{"+trk+est+rpl", "+trk+rel+rpl"} {
 		out.AddFlow(c.Bridge, plan.FilteredReply, ip+",ct_state="+state,
 			plan.Leaves(n.Commit(), "{"+c.UplinkInterface+"}", c.UserspaceOVS))
 	}
 	plan.Add(&out.Flows, leakFlow(c, f), "drop")
+}
+
+// checkOnBridge leads what has a mark and the node's address to the flows that know whether it is a reply.
+func checkOnBridge(c *world.Config, f world.Family, node netip.Addr, mark string, out *plan.Rows) {
+	source := [...]string{"ip,nw_src=", "ipv6,ipv6_src="}[f] + node.String()
+	out.AddFlow(c.Bridge, plan.FilteredAsNode, source+",in_port="+plan.DefaultNames().PatchPort()+",pkt_mark="+mark,
+		fmt.Sprintf("ct(zone=%d,table=%d)", plan.ZoneGateway, plan.FilteredDrop.Table()))
 }
 
 func leakFlow(c *world.Config, f world.Family) plan.Flow {

@@ -54,22 +54,34 @@ func joinBlue(own *world.World, node string, p *world.Pod, a *world.Attachment) 
 }
 
 // TestOfTwoNetworks: two pods on one node with the same addresses in two networks. That of network blue leaves with the
-// node's address until an EgressIP selects it; then it sends nothing outside, by any network, and the node tells. That
-// of the default network leaves with the egress IP, and both reach pods of their own network and nodes.
+// node's address until an EgressIP selects it, then with the egress IP, and by its own network alone. While the
+// EgressIP has no mark, the pod sends nothing outside, and the node says so. That of the default network leaves with
+// the egress IP, and both reach pods of their own network and nodes.
 func TestOfTwoNetworks(t *testing.T) {
 	for _, mode := range []world.GatewayMode{world.SharedGateway, world.LocalGateway} {
-		for _, selected := range []bool{false, true} {
-			worlds := twoNetworks(mode, selected)
+		for _, c := range []struct {
+			selected bool
+			mark     int
+		}{{false, world.FirstMark}, {true, world.FirstMark}, {true, 0}} {
+			worlds := twoNetworks(mode, c.selected, c.mark)
 			net := trace.Network{}
 			for name, w := range worlds {
 				net[name] = compile.Full(w, all.Features())
 			}
 			told := strings.Contains(net["n1"].Text(), "problem of EgressIP/e0 ")
-			if told != selected {
+			if told != (c.mark == 0) {
 				t.Errorf("%s: n1 tells of it: %t", mode, told)
 			}
 			for f := range world.Family(2) {
-				checkNetworks(t, mode, net, f, selected)
+				node := compiletest.Node(1).HostAddrs[f].String()
+				want := "outside by n1 as " + node
+				if c.selected {
+					want = "outside by n2 as " + compiletest.EgressAddr(0)[f].String()
+				}
+				if c.mark == 0 {
+					want = "dropped"
+				}
+				checkNetworks(t, mode, net, f, want)
 			}
 		}
 	}
@@ -77,9 +89,10 @@ func TestOfTwoNetworks(t *testing.T) {
 
 // twoNetworks are three nodes, with pod 0 of the default network and pod 2 of network blue on n1. Pod 2's addresses are
 // pod 0's in blue, and its own in the default network. EgressIP e0 is held by n2, and may select only namespace ns0.
-func twoNetworks(mode world.GatewayMode, all bool) map[string]*world.World {
+func twoNetworks(mode world.GatewayMode, all bool, mark int) map[string]*world.World {
 	out := map[string]*world.World{}
 	e := compiletest.EgressIP(0, "", compiletest.EgressAddr(0)...)
+	e.Mark = mark
 	if e.InForce = [2]bool{true, true}; !all {
 		e.Namespaces = labels.SelectorFromSet(labels.Set{"network": ""})
 	}
@@ -120,7 +133,7 @@ func addPods(w *world.World) {
 	}
 }
 
-func checkNetworks(t *testing.T, mode world.GatewayMode, net trace.Network, f world.Family, selected bool) {
+func checkNetworks(t *testing.T, mode world.GatewayMode, net trace.Network, f world.Family, blues string) {
 	t.Helper()
 	plans, err := trace.Read(net)
 	if err != nil {
@@ -129,7 +142,7 @@ func checkNetworks(t *testing.T, mode world.GatewayMode, net trace.Network, f wo
 	shared, own, far := compiletest.PodIPs(0, 1)[f], compiletest.PodIPs(2, 1)[f], compiletest.PodIPs(0, 3)[f]
 	outside := netip.MustParseAddr([...]string{"172.18.0.100", "fc00:f853:ccd:e793::100"}[f])
 	node, nodes := compiletest.Node(1).HostAddrs[f].String(), compiletest.Node(2).HostAddrs[f]
-	unserved := map[bool]string{false: "outside by n1 as " + node, true: "dropped"}[selected]
+	masquerade, _ := blue().Masquerade(f)
 	for _, x := range []struct {
 		what     string
 		network  string
@@ -138,25 +151,26 @@ func checkNetworks(t *testing.T, mode world.GatewayMode, net trace.Network, f wo
 	}{
 		{"the default network's pod", ref.DefaultNetwork, shared, outside,
 			"outside by n2 as " + compiletest.EgressAddr(0)[f].String()},
-		{"blue's pod", "blue", shared, outside, unserved},
-		{"blue's pod by the default network", ref.DefaultNetwork, own, outside, unserved},
+		{"blue's pod", "blue", shared, outside, blues},
+		{"blue's pod by the default network", ref.DefaultNetwork, own, outside, "dropped"},
 		{"blue's pod to another", "blue", shared, far, "pod " + far.String() + " at n3"},
 		{"blue's pod to a node", "blue", shared, nodes, "host " + nodes.String() + " at n2 as " + node},
-		{"blue's pod to its own node", "blue", shared, compiletest.Node(1).HostAddrs[f], "dropped"},
+		{"blue's pod to its own node", "blue", shared, compiletest.Node(1).HostAddrs[f],
+			"host " + node + " at n1 as " + masquerade.String()},
 	} {
 		p := trace.Packet{Src: x.src, Dst: x.dst, Proto: "udp", DstPort: 9, Network: names(x.network)}
 		ends := plans.Walk(p)
 		if have := trace.Sentences(ends); !strings.HasPrefix(have, x.want) {
-			t.Errorf("%s, selected %t: %s: %s, want %s\n%v", mode, selected, x.what, have, x.want, ends[0].Steps)
+			t.Errorf("%s: %s: %s, want %s\n%v", mode, x.what, have, x.want, ends[0].Steps)
 		}
 	}
 }
 
-// TestUntranslatedStays: what comes by another network's patch port with a pod's own address is dropped, also where the
-// gateway router has no row yet that translates it.
+// TestUntranslatedStays: packets that leave a network with a pod's own address are dropped, also where the gateway
+// router has no row yet that translates them.
 func TestUntranslatedStays(t *testing.T) {
 	net := trace.Network{}
-	for name, w := range twoNetworks(world.SharedGateway, false) {
+	for name, w := range twoNetworks(world.SharedGateway, false, world.FirstMark) {
 		net[name] = compile.Full(w, all.Features())
 	}
 	n1 := net["n1"]
@@ -172,7 +186,8 @@ func TestUntranslatedStays(t *testing.T) {
 	for f, dst := range []string{"172.18.0.100", "fc00:f853:ccd:e793::100"} {
 		p := trace.Packet{Src: compiletest.PodIPs(0, 1)[f], Dst: netip.MustParseAddr(dst), Proto: "udp", DstPort: 9,
 			Network: names("blue")}
-		if have := trace.Sentences(plans.Walk(p)); !strings.HasPrefix(have, "dropped at n1: flow priority=103") {
+		have := trace.Sentences(plans.Walk(p))
+		if !strings.HasPrefix(have, "dropped at n1: policy blue_egressip-untranslated") {
 			t.Errorf("%s", have)
 		}
 	}
@@ -180,7 +195,7 @@ func TestUntranslatedStays(t *testing.T) {
 
 // TestPrimaryNetworkChanges: a pod's memberships follow when its namespace comes to have another primary network.
 func TestPrimaryNetworkChanges(t *testing.T) {
-	w := twoNetworks(world.SharedGateway, true)["n1"]
+	w := twoNetworks(world.SharedGateway, true, world.FirstMark)["n1"]
 	m := compile.NewMemo(all.Features())
 	m.Update(w)
 	for _, n := range []map[string]string{nil, networkOf["ns2"]} {
@@ -194,5 +209,47 @@ func TestPrimaryNetworkChanges(t *testing.T) {
 	m.Update(w)
 	if have, want := m.State.Text(), compile.Full(w, all.Features()).Text(); have != want {
 		t.Errorf("without the network:\n%s\nwant\n%s", have, want)
+	}
+}
+
+// TestRowsStayConstant: one more pod of a network is a member of sets, at its node and at the holder, and brings no
+// row.
+func TestRowsStayConstant(t *testing.T) {
+	rows := func(pods int) map[string]int {
+		out := map[string]int{}
+		for name, w := range twoNetworks(world.LocalGateway, true, world.FirstMark) {
+			for i := range pods {
+				p := compiletest.Pod(8+3*i, "n1") // of ns2
+				ips := compiletest.PodIPs(50+i, 1)
+				p.Further = []world.Interface{{Network: "blue", MAC: world.MAC(ips[0]), IPs: ips}}
+				w.SetPod(p)
+			}
+			s := compile.Full(w, all.Features())
+			for id := range s.NB.Rows() {
+				out[name+" "+id.Table]++
+			}
+			for e := range s.SetElems.Rows() {
+				if strings.HasPrefix(e.Set, "blue_") {
+					out[name+" members"]++
+				}
+			}
+			for range s.Flows.Rows() {
+				out[name+" flows"]++
+			}
+		}
+		return out
+	}
+	one, five := rows(1), rows(5)
+	for what, have := range five {
+		want := one[what]
+		switch what {
+		case "n1 members":
+			want += 4 * 2 * 2 // families; under the leak filter, and steered
+		case "n2 members":
+			want += 4 * 2
+		}
+		if have != want {
+			t.Errorf("with 4 pods more: %s: %d, want %d", what, have, want)
+		}
 	}
 }

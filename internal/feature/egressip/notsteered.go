@@ -16,7 +16,7 @@ func NotSteered(w *world.World, name string, ip netip.Addr) string {
 	if e == nil || !slices.Contains(e.Items, world.Assignment{Node: w.Self, IP: ip}) {
 		return ""
 	}
-	if s := steerPods(&w.View, e, f); s.action == "reroute" && !s.hasUnreported() {
+	if s := defaultNetwork(&w.View).steerPods(&w.View, e, f); s.action == "reroute" && !s.hasUnreported() {
 		return ""
 	}
 	if y := w.Yielded(name, ip); y != nil {

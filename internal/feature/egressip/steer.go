@@ -34,11 +34,11 @@ type nextHop struct {
 
 // steerPods reroutes to the nodes that are ready, or to those that are about to be for the first time. It drops while
 // the EgressIP is in force without a ready node, or while its packets are unknown. Otherwise it does nothing.
-func steerPods(w *world.View, e *world.EgressIP, f world.Family) steering {
+func (n logicalNetwork) steerPods(w *world.View, e *world.EgressIP, f world.Family) steering {
 	if !w.EgressIP(e.Name).Active(f) {
 		return steering{}
 	}
-	if s := rerouteToSlots(w, e, f); len(s.nextHops) > 0 && !e.TrafficUnknown {
+	if s := n.rerouteToSlots(w, e, f); len(s.nextHops) > 0 && !e.TrafficUnknown {
 		return s
 	}
 	if e.InForce[f] || e.DropWhenUnassigned {
@@ -51,9 +51,9 @@ func steerPods(w *world.View, e *world.EgressIP, f world.Family) steering {
 // next hops are the same whoever is alive, so that OVN, whose choice among them has no memory, goes on with every
 // connection as it was, but for those of a slot whose address has lost its node, or got it back. Such a slot leads to
 // the node of another address.
-func rerouteToSlots(w *world.View, e *world.EgressIP, f world.Family) steering {
+func (n logicalNetwork) rerouteToSlots(w *world.View, e *world.EgressIP, f world.Family) steering {
 	s, ips := steering{action: "reroute", splits: w.Config.UserspaceOVS && f == world.V6}, e.SlotAddresses(f)
-	leads := leadsTo(w, e, f, ips)
+	leads := n.leadsTo(w, e, f, ips)
 	own, all := nodesOf(leads, func(l holder.Leads) string { return cmp.Or(l.Ready, l.Promised) })
 	if len(all) == 0 {
 		own, all = nodesOf(leads, func(l holder.Leads) string { return l.LastResort })
@@ -65,7 +65,7 @@ func rerouteToSlots(w *world.View, e *world.EgressIP, f world.Family) steering {
 		if node == "" {
 			node = all[slot%len(all)]
 		}
-		hop, ok := nextHopTo(w, e, node, slot, len(ips), f)
+		hop, ok := n.nextHopTo(w, e, node, slot, len(ips), f)
 		if ok && own[slot] != "" {
 			ahead := plan.Ahead(leads[slot].Ready == "" && leads[slot].Promised != "")
 			s.to = append(s.to, lead{world.Assignment{Node: node, IP: ips[slot]}, ahead})
@@ -83,12 +83,17 @@ func (s steering) hasUnreported() bool {
 }
 
 // leadsTo returns where packets for each address can be led. Nobody waits for a node that is about to hold an address
-// where pods' packets have an earlier way.
-func leadsTo(w *world.View, e *world.EgressIP, f world.Family, ips []netip.Addr) []holder.Leads {
+// where pods' packets have an earlier way. No packet of a network of users is led to a node that cannot translate it.
+func (n logicalNetwork) leadsTo(w *world.View, e *world.EgressIP, f world.Family, ips []netip.Addr) []holder.Leads {
 	first, out := firstTime(e, f), make([]holder.Leads, len(ips))
 	for i, ip := range ips {
 		if out[i] = holder.LeadsOf(w, e.Name, ip); !first {
 			out[i].Promised = ""
+		}
+		for _, node := range []*string{&out[i].Ready, &out[i].Promised, &out[i].LastResort} {
+			if *node != "" && !n.canTranslate(w, *node, ip) {
+				*node = ""
+			}
 		}
 	}
 	return out
@@ -116,15 +121,17 @@ func firstTime(e *world.EgressIP, f world.Family) bool {
 // nextHopTo is beyond this node's own gateway router or host, or in another zone; false for what this node translates
 // nowhere. One address alone needs no slot's next hop, and what this node's own host translates has one only, whatever
 // the slot.
-func nextHopTo(w *world.View, e *world.EgressIP, node string, slot, slots int, f world.Family) (hop nextHop, ok bool) {
-	c, id, names := w.Config, w.Node(node).ID, plan.DefaultNames()
+func (n logicalNetwork) nextHopTo(
+	w *world.View, e *world.EgressIP, node string, slot, slots int, f world.Family,
+) (hop nextHop, ok bool) {
+	c, id := w.Config, w.Node(node).ID
 	transit, join := c.SlotTransit(slot, id, f).Addr(), c.SlotJoin(slot, id, f).Addr()
 	if slots == 1 {
-		transit, join = c.Transit(id, f).Addr(), c.Join(id, f).Addr()
+		transit, join = n.in.TransitAddr(id, f).Addr(), n.in.JoinAddr(id, f).Addr()
 	}
-	hop, ok = nextHop{transit, names.RouterToTransit(w.Self), c.TransitMAC(id)}, true
+	hop, ok = nextHop{transit, n.RouterToTransit(w.Self), n.in.TransitMAC(id)}, true
 	if node == w.Self {
-		hop = nextHop{port: names.RouterToJoin(), mac: c.JoinMAC(id)}
+		hop = nextHop{port: n.RouterToJoin(), mac: n.in.JoinMAC(id)}
 		hop.addr, ok = ownHop(w, e, w.Node(node), f, join)
 	}
 	if slot < world.CommonSlots || node == w.Self && hop.addr != join {
@@ -135,7 +142,7 @@ func nextHopTo(w *world.View, e *world.EgressIP, node string, slot, slots int, f
 
 // addPolicy adds the policy that gives pods of a set the next hops, and what binds those of the slots that few
 // EgressIPs have: a row a slot and node in each zone would be too many.
-func (s steering) addPolicy(e *world.EgressIP, f world.Family, pods string, out *plan.Rows) {
+func (s steering) addPolicy(n logicalNetwork, e *world.EgressIP, f world.Family, pods string, out *plan.Rows) {
 	var addrs []string
 	for _, h := range s.nextHops {
 		addrs = append(addrs, h.addr.String())
@@ -144,9 +151,9 @@ func (s steering) addPolicy(e *world.EgressIP, f world.Family, pods string, out 
 		}
 	}
 	id, match := policyName(e.Name, f), f.Match()+".src == "+plan.InSet(pods)+onlyTo(e, f)
-	out.AddPolicy(plan.DefaultNames(), id, plan.PriorityEgressIP, match, s.action, addrs, nil)
+	out.AddPolicy(n.Names, id, plan.PriorityEgressIP, match, s.action, addrs, nil)
 	if s.splits && len(addrs) > 1 {
-		s.keepTogether(id, match, out)
+		s.keepTogether(n, id, match, out)
 	}
 	if s.action == "drop" {
 		plan.Add(&out.Steered, plan.Dropped(egressOf(e.Name, f.Unspecified())), plan.Ahead(false))
@@ -160,8 +167,7 @@ func (s steering) addPolicy(e *world.EgressIP, f world.Family, pods string, out 
 // keepTogether gives all fragments one next hop. OVS in userspace chooses among several by addresses and protocol, and
 // in IPv6 all fragments of a datagram but the first have another (44, OVS 3.5, lib/flow.c): no node would have all of
 // it. The kernel chooses for datagrams that conntrack has put together, and has no fragments there.
-func (s steering) keepTogether(id, match string, out *plan.Rows) {
+func (s steering) keepTogether(n logicalNetwork, id, match string, out *plan.Rows) {
 	hop := []string{s.nextHops[0].addr.String()}
-	out.AddPolicy(plan.DefaultNames(), id+"/fragments", plan.PriorityFragments, match+" && ip.is_frag", s.action, hop,
-		nil)
+	out.AddPolicy(n.Names, id+"/fragments", plan.PriorityFragments, match+" && ip.is_frag", s.action, hop, nil)
 }

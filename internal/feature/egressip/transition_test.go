@@ -28,7 +28,8 @@ import (
 // other, reboot, and learn of everything late; each applies its plan row by row, and says what it holds only once it
 // does. After every single row, on any node, no selected pod's packet leaves with another source, over either family:
 // it arrives as one of the EgressIPs' addresses or is dropped. A third of the pods have another primary network, and
-// there the very addresses of pods of the default network: what they send by either is dropped.
+// there the very addresses of pods of the default network: what they send by the latter is dropped, and nothing that
+// they send arrives with an address on a link.
 func TestNoWrongSource(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -105,6 +106,7 @@ func newSimulation(t *rapid.T, selective bool) *simulation {
 		e: *compiletest.EgressIP(0, "", addresses...), older: *compiletest.EgressIP(-1, "", olders...),
 	}
 	s.e.InForce = [2]bool{true, true}
+	s.e.Mark, s.older.Mark = world.FirstMark, world.FirstMark+1
 	for i := 1; i <= 3; i++ {
 		name := fmt.Sprint("n", i)
 		w := compiletest.Small(name, mode)
@@ -132,7 +134,7 @@ func younger() *world.EgressIP {
 	for _, ip := range youngers {
 		e.Items = append(e.Items, world.Assignment{Node: "n1", IP: ip})
 	}
-	e.InForce = [2]bool{true, true}
+	e.InForce, e.Mark = [2]bool{true, true}, world.FirstMark+2
 	return e
 }
 
@@ -205,6 +207,7 @@ func (s *simulation) respec(t *rapid.T) {
 	pods := rapid.SampledFrom([]string{"", "app=web", "app=db"}).Draw(t, "pod selector")
 	e := *compiletest.EgressIP(0, pods, rapid.SampledFrom([][]netip.Addr{addresses, changed}).Draw(t, "addresses")...)
 	e.Items, e.Leaving, e.InForce, e.Nodes = s.e.Items, s.e.Leaving, s.e.InForce, s.e.Nodes
+	e.Mark = s.e.Mark
 	s.e = e
 	s.wrote(e)
 }
@@ -239,9 +242,12 @@ func (s *simulation) served(t *rapid.T) {
 	plans := s.plans(t)
 	for name, n := range s.nodes {
 		for _, key := range n.world.Attachments() {
-			for _, end := range walk(plans, n.world.Attachment(key)) {
-				if (end.Kind != trace.Outside) != inBlue(n.world.Attachment(key)) {
-					t.Fatalf("pod %s on %s: %s\n%v", key, name, end, end.Steps)
+			a := n.world.Attachment(key)
+			for _, by := range a.Interfaces() {
+				for _, end := range walkBy(plans, by) {
+					if (end.Kind == trace.Outside) != (by.Network == primaryOf(a)) {
+						t.Fatalf("pod %s on %s by %s: %s\n%v", key, name, by.Network, end, end.Steps)
+					}
 				}
 			}
 		}
@@ -593,18 +599,30 @@ func (s *simulation) plans(t *rapid.T) *trace.Cluster {
 	return s.read
 }
 
-// walk follows a packet of a pod to outside, over each family and each network that it has an interface into.
-func walk(c *trace.Cluster, a *world.Attachment) []trace.End {
-	return walkTo(c, a, [2]string{"172.18.0.100", "fc00:f853:ccd:e793::100"})
+// leavesRightly reports whether a pod's packet leaves with an egress IP, by an interface into its primary network.
+func leavesRightly(a *world.Attachment, by world.Interface, end trace.End) bool {
+	onLink := slices.Contains(compiletest.SecondaryAddr(0), end.Src)
+	return end.Kind == trace.Outside && slices.Contains(right, end.Src) && by.Network == primaryOf(a) &&
+		!(onLink && inBlue(a))
 }
 
-func walkTo(c *trace.Cluster, a *world.Attachment, to [2]string) []trace.End {
-	var ends []trace.End
-	for _, by := range a.Interfaces() {
-		for i, dst := range to {
-			ends = append(ends, c.Walk(trace.Packet{Src: by.IPs[i], Dst: netip.MustParseAddr(dst),
-				Proto: "udp", DstPort: 9, Network: names(by.Network)})...)
-		}
+// primaryOf is the network by which a pod talks to the outside.
+func primaryOf(a *world.Attachment) string {
+	if inBlue(a) {
+		return "blue"
+	}
+	return ref.DefaultNetwork
+}
+
+// walkBy follows a packet of a pod to outside, over each family, by one of its interfaces.
+func walkBy(c *trace.Cluster, by world.Interface) []trace.End {
+	return walkByTo(c, by, [2]string{"172.18.0.100", "fc00:f853:ccd:e793::100"})
+}
+
+func walkByTo(c *trace.Cluster, by world.Interface, to [2]string) (ends []trace.End) {
+	for i, dst := range to {
+		ends = append(ends, c.Walk(trace.Packet{Src: by.IPs[i], Dst: netip.MustParseAddr(dst), Proto: "udp",
+			DstPort: 9, Network: names(by.Network)})...)
 	}
 	return ends
 }
@@ -616,10 +634,12 @@ func (s *simulation) check(t *rapid.T) {
 			if !n.ready[key] {
 				continue
 			}
-			for _, end := range walk(plans, n.world.Attachment(key)) {
-				leaves := end.Kind == trace.Outside && slices.Contains(right, end.Src)
-				if end.Kind != trace.Dropped && (!leaves || inBlue(n.world.Attachment(key))) {
-					t.Fatalf("pod %s on %s: %s\n%v", key, name, end, end.Steps)
+			a := n.world.Attachment(key)
+			for _, by := range a.Interfaces() {
+				for _, end := range walkBy(plans, by) {
+					if end.Kind != trace.Dropped && !leavesRightly(a, by, end) {
+						t.Fatalf("pod %s on %s by %s: %s\n%v", key, name, by.Network, end, end.Steps)
+					}
 				}
 			}
 		}

@@ -12,7 +12,7 @@ import (
 // dropUncovered drops what a pod of this node sends to destinations of an EgressIP that stands by for it, annotated to
 // have no packet leave with a node's address, and that those before it do not serve: they serve some destinations only,
 // and it none.
-func dropUncovered(w *world.View, p *world.Pod, f world.Family, out *plan.Rows) {
+func dropUncovered(w *world.View, n logicalNetwork, p *world.Pod, f world.Family, out *plan.Rows) {
 	if p.Node != w.Self {
 		return
 	}
@@ -22,9 +22,8 @@ func dropUncovered(w *world.View, p *world.Pod, f world.Family, out *plan.Rows) 
 			continue
 		}
 		if e := w.EgressIP(s.By.Name); e.DropWhenUnassigned {
-			for _, ip := range f.OfAddrs(egress.Addresses(w, p, ref.DefaultNetwork)) {
-				dropClaim(w, e, f, ip, uncoveredPods.setName(e, f), plan.PriorityUncovered,
-					out.For(ownerOfPods(e.Name)))
+			for _, ip := range f.OfAddrs(egress.Addresses(w, p, n.Network)) {
+				dropClaim(w, n, e, f, ip, uncoveredPods, plan.PriorityUncovered, out.For(ownerOfPods(e.Name)))
 			}
 		}
 	}

@@ -17,17 +17,23 @@ func Waiting(w *world.View, key string) ref.Object {
 	if p == nil {
 		return ref.Object{}
 	}
+	n, here := networkHere(w, w.PrimaryNetwork(p.Namespace))
+	if !here {
+		return ref.Object{}
+	}
 	for _, f := range w.Config.Families() {
-		ips := f.OfAddrs(egress.Addresses(w, p, ref.DefaultNetwork))
+		ips := f.OfAddrs(egress.Addresses(w, p, n.Network))
 		if len(ips) == 0 {
 			continue
 		}
-		for _, c := range w.Claims(p, ref.DefaultNetwork, f) {
-			if c.By.Kind != ref.EgressIP {
+		for _, c := range w.Claims(p, n.Network, f) {
+			if c.By.Kind != ref.EgressIP || n.unserved(w, c) != "" {
 				continue
 			}
-			s := steerPods(w, w.EgressIP(c.By.Name), f)
-			waits := func(ip netip.Addr) bool { return egress.Waits(w, c.By, world.PodAddr{IP: ip}, s.nodes) }
+			s := n.steerPods(w, w.EgressIP(c.By.Name), f)
+			waits := func(ip netip.Addr) bool {
+				return egress.Waits(w, c.By, world.PodAddr{Network: n.ID, IP: ip}, s.nodes)
+			}
 			if s.action != "reroute" || s.hasUnreported() || slices.ContainsFunc(ips, waits) {
 				return c.By
 			}

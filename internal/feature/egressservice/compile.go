@@ -104,7 +104,7 @@ func steerPod(w *world.View, s *world.EgressService, f world.Family, p *world.Po
 		return
 	}
 	egress.TellUnaware(w, refTo(s), world.PodAddr{IP: ip}, to.nextHopNodes(), out)
-	egress.Filter(w, f, ip, out)
+	egress.Filter(w, plan.DefaultNames(), f, ip, out)
 	set := localPods(s, f)
 	out.AddSet(set)
 	out.AddElem(set, ip.String())
