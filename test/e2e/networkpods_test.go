@@ -104,7 +104,7 @@ func (c *cluster) tenant(t *testing.T, network string) *tenant {
 func (n *tenant) runs(names ...string) {
 	n.t.Helper()
 	for i, name := range names {
-		o := n.object(pod{name: name, node: n.c.nodes[i%2]})
+		o := n.object(pod{name: name, node: n.c.nodes[i%2], sends: true})
 		o.Spec.Containers[0].ReadinessProbe = &corev1.Probe{PeriodSeconds: 1, ProbeHandler: corev1.ProbeHandler{
 			HTTPGet: &corev1.HTTPGetAction{Port: intOrString(podPort)}}}
 		_, err := n.c.api.CoreV1().Pods(n.name).Create(n.t.Context(), o, metav1.CreateOptions{})
