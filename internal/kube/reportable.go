@@ -1,9 +1,11 @@
 package kube
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	egretv1 "github.com/egret-net/egret/api/egret/v1"
 	"github.com/egret-net/egret/internal/ref"
@@ -78,11 +80,29 @@ func writeProblems(problems []world.Problem, s *egretv1.EgressNodeStatus) {
 	s.Problems, s.ObjectProblems = problemTexts(problems), nil
 	for _, p := range problems {
 		s.ObjectProblems = append(s.ObjectProblems, egretv1.Problem{
-			Kind: p.Object.Kind, Namespace: p.Object.Namespace, Name: p.Object.Name, Reason: p.Reason,
+			Kind: p.Object.Kind, Namespace: p.Object.Namespace, Name: reportableName(p.Object), Reason: p.Reason,
 			Message: cutCharacters(p.Message, egretv1.MaxProblemLength),
 		})
 	}
 }
+
+// reportableName is an object's name as EgressNodes can have it. A network of pods may have any name, and one that the
+// API server refuses would keep the whole report from it: other characters become dots. The message has the name.
+func reportableName(o ref.Object) string {
+	if o.Kind != ref.LogicalNetwork {
+		return o.Name
+	}
+	name := strings.Map(func(r rune) rune {
+		if 'a' <= r && r <= 'z' || '0' <= r && r <= '9' || r == '-' {
+			return r
+		}
+		return '.'
+	}, strings.ToLower(o.Name))
+	return cmp.Or(strings.Trim(name[:min(len(name), maxProblemName)], "-."), "unnamed")
+}
+
+// maxProblemName is api/egret/v1's limit.
+const maxProblemName = 253
 
 // fitReport leaves out entries that have no room: first all assignment times, as in an earlier agent's report, then
 // the ends of holding and steers. Each of these two has half of the room, and the rest of the other's half.

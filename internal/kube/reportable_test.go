@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -169,6 +170,18 @@ func TestOwnProblemsAreTold(t *testing.T) {
 	for i, want := range []string{ref.Network, ref.Node, ref.EgressIP} {
 		if told[i].Kind != want {
 			t.Errorf("problem %d is %s/%s, want one of a %s", i, told[i].Kind, told[i].Name, want)
+		}
+	}
+}
+
+// TestNetworkNamesFitTheSchema: a network of pods may have any name, and the API server takes a report about it.
+func TestNetworkNamesFitTheSchema(t *testing.T) {
+	fits := regexp.MustCompile(`^[a-z0-9:]([-a-z0-9.:/]*[a-z0-9])?$`) // as api/egret/v1 has it
+	for _, name := range []string{"shop_blue", "cluster_udn_blue", "Ü/x", "_", "a ", strings.Repeat("a_", 300)} {
+		problem := world.Problem{Object: ref.Object{Kind: ref.LogicalNetwork, Name: name}, Reason: "ProbePorts"}
+		s := kube.EgressNode(emptyReport(), "uid", "v", []world.Problem{problem}).Status
+		if have := s.ObjectProblems[0].Name; !fits.MatchString(have) || len(have) > 253 {
+			t.Errorf("network %q is reported as %q", name, have)
 		}
 	}
 }

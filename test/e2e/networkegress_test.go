@@ -22,7 +22,8 @@ func TestNetworkEgressIP(t *testing.T) {
 	plain.runs(pod{name: "plain", node: c.nodes[0]})
 	c.serveOnNodes(t)
 	c.labelEgress(t, c.nodes[2])
-	both := c.egressIP(t, "networks-both", c.number(61), selectsWhere(corev1.LabelMetadataName, metav1.LabelSelectorOpIn,
+	both := c.egressIP(t, "networks-both", c.number(61), selectsWhere(corev1.LabelMetadataName,
+		metav1.LabelSelectorOpIn,
 		blue.name, plain.name), metav1.LabelSelector{})
 	own := c.egressIP(t, "networks-red", c.number(62), red.itself(), metav1.LabelSelector{})
 	both.readyOn(c.nodes[2])
@@ -30,10 +31,10 @@ func TestNetworkEgressIP(t *testing.T) {
 	leave := func(blues, reds func(at int) []netip.Addr) {
 		t.Helper()
 		for i, node := range []string{"0", "1"} {
-			blue.from("blue-" + node).to(c.outside(0)).soonArrivesAs(blues(i)...)
-			red.from("red-" + node).to(c.outside(0)).soonArrivesAs(reds(i)...)
+			blue.from("blue-" + node).to(c.outside(0)).formerly(c.number(61)...).soonArrivesAs(blues(i)...)
+			red.from("red-" + node).to(c.outside(0)).formerly(c.number(62)...).soonArrivesAs(reds(i)...)
 		}
-		plain.from("plain").to(c.outside(0)).soonArrivesAs(blues(0)...)
+		plain.from("plain").to(c.outside(0)).formerly(c.number(61)...).soonArrivesAs(blues(0)...)
 	}
 	number := func(n int) func(int) []netip.Addr { return func(int) []netip.Addr { return c.number(n) } }
 	leave(number(61), number(62))
