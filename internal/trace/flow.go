@@ -120,9 +120,12 @@ func parseFrameTerm(key, value string) (term, error) {
 	return func(w walker) bool { return w.frame.src == value }, nil
 }
 
-// parseNumberTerm reads a number, with a mask behind it or without.
+// parseNumberTerm reads a number, and of a mark of packets the bits that count.
 func parseNumberTerm(key, value string) (term, error) {
-	value, bits, masked := strings.Cut(value, "/")
+	bits, masked := "", false
+	if key == "pkt_mark" {
+		value, bits, masked = strings.Cut(value, "/")
+	}
 	n, err := strconv.ParseUint(value, 0, 32)
 	mask := uint64(1<<32 - 1)
 	if masked && err == nil {

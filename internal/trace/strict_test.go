@@ -91,7 +91,7 @@ func TestRefusesUnknownFlows(t *testing.T) {
 	for match, list := range map[string]string{
 		"ip,nw_tos=4": "drop", "gre": "drop", "ip,nw_src=web": "drop",
 		"dl_dst=02:00:00:00:00:00/ff:00:00:00:00:00": "drop",
-		"ip,ct_state=+trk+inv":                       "drop", "ip,ct_state=trk": "drop", "ip,pkt_mark=0x1/0x1": "drop",
+		"ip,ct_state=+trk+inv":                       "drop", "ip,ct_state=trk": "drop", "ip,pkt_mark=0x1/mask": "drop",
 		uplink + ",tcp": "set_field:5->reg2", uplink + ",udp": "output:5", uplink + ",sctp": "group:1",
 		uplink + ",tcp6": "resubmit(1,2)", uplink + ",udp6": "ct(zone=5)",
 		uplink + ",ip":    "multipath(eth_src,0,hrw,2,0,NXM_NX_REG0[0..15])",
