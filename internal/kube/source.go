@@ -147,6 +147,10 @@ func (s *Source) Store(k Kind) cache.TransformingStore {
 	return nil
 }
 
+// MarkForked notes that the API server's history is not the one that a kind has followed: a list comes. A caller that
+// does not Run the source calls it.
+func (s *Source) MarkForked(k Kind) { s.Store(k).(*table).markForked() }
+
 // StoreOf returns the store that follows an object, or nil. A caller that does not Run the source fills it itself.
 func (s *Source) StoreOf(obj metav1.Object) cache.TransformingStore {
 	if t := s.tableOf(obj, obj); t != nil {

@@ -112,7 +112,11 @@ func (t *table) wakeWaiting() {
 	})
 }
 
-func (t *table) hasReached(version string) bool { return t.latest != "" && !Older(t.latest, version) }
+// hasReached says whether the watch has brought everything up to a version. How far it was in a history that has ended
+// says nothing about one of the history that followed.
+func (t *table) hasReached(version string) bool {
+	return !t.forked && t.latest != "" && !Older(t.latest, version)
+}
 
 // seenVersion is a version that another program's watch reaches once it has brought all that was sent here.
 func (t *table) seenVersion() string {

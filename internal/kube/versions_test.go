@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -130,6 +131,29 @@ func TestReached(t *testing.T) {
 		if has := w.Pod("ns/p") != nil; has != (what == "change") {
 			t.Errorf("%s: the world has the pod: %t", what, has)
 		}
+	}
+}
+
+// TestReachesNothingByAnEndedHistory: versions that were reached before a restore of etcd say nothing of those that
+// follow it. The list of the new history does.
+func TestReachesNothingByAnEndedHistory(t *testing.T) {
+	s := NewSource(nil, slog.New(slog.DiscardHandler), Pods())
+	must(t, s.tables[0].Replace(nil, "90"))
+	of := Versions{"pods": "12"}
+	if !s.HasReached(of) {
+		t.Error("has not reached what is older than its list")
+	}
+	s.MarkForked(Pods())
+	if err := reached(t, s, of); !errors.Is(err, context.DeadlineExceeded) || s.HasReached(of) {
+		t.Errorf("answers by the former history: %v", err)
+	}
+	must(t, s.tables[0].Replace(nil, "11"))
+	if s.HasReached(of) {
+		t.Error("has reached what is newer than the list of the new history")
+	}
+	s.tables[0].UpdateResourceVersion("12")
+	if !s.HasReached(of) {
+		t.Error("has not reached what the watch has brought of the new history")
 	}
 }
 

@@ -4,6 +4,9 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"time"
+
+	"github.com/egret-net/egret/internal/kube"
 )
 
 // backup is what etcd held at a time.
@@ -63,6 +66,28 @@ func (a *api) restore() {
 	a.s.verdict.relist()
 	for _, c := range a.clients {
 		c.waiting = nil
-		c.listAll()
+		for _, k := range c.kinds {
+			c.resume(k)
+		}
+	}
+}
+
+// resume has the watch of a kind go on once the API server is back. The process asks it first how far it is, which is
+// known sooner than the list that follows is there.
+func (c *client) resume(k kube.Kind) {
+	lists, asked := c.arrival(k), c.s.now.Add(c.s.within(resuming, c.name+" resumes "+watchName(k)))
+	if asked.After(lists) {
+		asked = lists
+	}
+	c.s.at(asked, func() { c.findForked(k) })
+	c.s.at(lists, func() { c.list(k) })
+}
+
+// resuming is how long a process takes to ask at most.
+const resuming = 300 * time.Millisecond
+
+func (c *client) findForked(k kube.Kind) {
+	if c.source != nil && !c.process.cut && c.lists[watchName(k)] > 0 {
+		c.source.MarkForked(k)
 	}
 }
