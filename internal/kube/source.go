@@ -151,6 +151,17 @@ func (s *Source) Store(k Kind) cache.TransformingStore {
 // does not Run the source calls it.
 func (s *Source) MarkForked(k Kind) { s.Store(k).(*table).markForked() }
 
+// CheckListed fails while a kind that decides claims has yet to be listed since etcd was restored. Objects of it that
+// are observed meanwhile count as older than those that are there.
+func (s *Source) CheckListed() error {
+	for i, k := range s.kinds {
+		if k.decidesClaims() && s.tables[i].isForked() {
+			return fmt.Errorf("etcd was restored from a backup, and %s have not been listed since", k.pluralName())
+		}
+	}
+	return nil
+}
+
 // StoreOf returns the store that follows an object, or nil. A caller that does not Run the source fills it itself.
 func (s *Source) StoreOf(obj metav1.Object) cache.TransformingStore {
 	if t := s.tableOf(obj, obj); t != nil {

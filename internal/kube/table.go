@@ -302,6 +302,12 @@ func (t *table) markForked() {
 	t.forked = true
 }
 
+func (t *table) isForked() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.forked
+}
+
 func (t *table) oldestFirst(list []any) ([]*row, error) {
 	rows := make([]*row, len(list))
 	for i, obj := range list {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -147,7 +148,11 @@ func TestReachesNothingByAnEndedHistory(t *testing.T) {
 	if err := reached(t, s, of); !errors.Is(err, context.DeadlineExceeded) || s.HasReached(of) {
 		t.Errorf("answers by the former history: %v", err)
 	}
+	if err := s.CheckListed(); err == nil || !strings.Contains(err.Error(), "pods have not been listed") {
+		t.Errorf("of what has not been listed since: %v", err)
+	}
 	must(t, s.tables[0].Replace(nil, "11"))
+	must(t, s.CheckListed())
 	if s.HasReached(of) {
 		t.Error("has reached what is newer than the list of the new history")
 	}

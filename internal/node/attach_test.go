@@ -140,7 +140,7 @@ func startAgentOf(t *testing.T, s http.Handler, kinds feature.Kinds) (*Agent, *o
 	a.source = kube.NewSource(clients, a.log, append(further.AllResources(), kube.Namespaces(), kube.Pods(),
 		kube.EgressIPs(), kube.Services())...)
 	a.api = &API{Node: "n1", Clients: clients, Observe: a.source.Observe, ObserveList: a.source.ObserveList}
-	a.reads, a.clearing.pastLists = newReads(a.api, a.kinds.AllReads(), a.source.Applied, a.loop), a.source.SeenPods
+	a.reads, a.clearing.pastLists = newReads(a.api, a.kinds.AllReads(), a.caughtUp, a.loop), a.source.SeenPods
 	a.publisher = newPublisher("n1", a.source, nil, nil, a.log)
 	a.loop.Do(func(w *world.World) {
 		w.SetHost(compiletest.Host("n1"))
@@ -192,8 +192,8 @@ func TestPodIsRefused(t *testing.T) {
 	}
 }
 
-// TestPodStartsByWhatWasWrittenBefore: the watches of namespaces and of EgressIPs are late; what was written before the
-// pod decides all the same.
+// TestPodStartsByWhatWasWrittenBefore: the watches of namespaces and of EgressIPs are late; what was written before
+// the pod decides all the same.
 func TestPodStartsByWhatWasWrittenBefore(t *testing.T) {
 	for name, late := range map[string]struct{ before, after func(*lateServer) }{
 		"namespace": {func(s *lateServer) { s.created = true },
@@ -213,6 +213,24 @@ func TestPodStartsByWhatWasWrittenBefore(t *testing.T) {
 				t.Errorf("the pod starts and is not steered; asked for %v", s.asked)
 			}
 		})
+	}
+}
+
+// TestPodDoesNotStartByAnEndedHistory: etcd was restored, and the EgressIP is gone or another one. What is read of it
+// is older than what is there, and counts for nothing until EgressIPs have been listed.
+func TestPodDoesNotStartByAnEndedHistory(t *testing.T) {
+	s := &lateServer{version: 5, labelled: true, created: true}
+	a, _ := startLateAgent(t, s)
+	s.change(func() { s.version, s.created = 3, false })
+	a.source.MarkForked(kube.EgressIPs())
+	if err := a.Attached(t.Context(), ofShop); err == nil || !strings.Contains(err.Error(), "etcd was restored") {
+		t.Errorf("attached: %v", err)
+	}
+	if err := a.source.Store(kube.EgressIPs()).Replace(nil, "3"); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Attached(t.Context(), ofShop); err != nil {
+		t.Errorf("the list is there: %v", err)
 	}
 }
 

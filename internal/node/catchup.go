@@ -38,11 +38,11 @@ func newReads(api *API, wanted []feature.Read, applied func(context.Context) err
 	return r
 }
 
-// catchUp returns when the targets hold a namespace's labels and the objects that features read (feature.Read), as they
-// were in Kubernetes at some moment after the call. Watches of different resources are not ordered: a pod's may bring
-// the pod before the namespace's brings the label that it was created under, and by the former label it would leave
-// with its node's address. How far a watch is cannot be told from the pod's resourceVersion: Kubernetes orders versions
-// of one resource only (KEP-5504).
+// catchUp returns when the targets hold a namespace's labels and the objects that features read (feature.Read), as
+// they were in Kubernetes at some moment after the call. Watches of different resources are not ordered: a pod's may
+// bring the pod before the namespace's brings the label that it was created under, and by the former label it would
+// leave with its node's address. How far a watch is cannot be told from the pod's resourceVersion: Kubernetes orders
+// versions of one resource only (KEP-5504).
 //
 // Without an answer the pod does not start; it could not be annotated then either. The kubelet tries again.
 func (r *reads) catchUp(ctx context.Context, namespace string) error {
@@ -66,6 +66,15 @@ func (r *reads) catchUp(ctx context.Context, namespace string) error {
 		return err
 	}
 	return r.loop.DoAndWait(ctx, func(*world.World) {})
+}
+
+// caughtUp returns when the world has what requests gave. Between a restore of etcd and the list of a kind that
+// follows, objects of that kind that they gave are not taken in.
+func (a *Agent) caughtUp(ctx context.Context) error {
+	if err := a.source.CheckListed(); err != nil {
+		return err
+	}
+	return a.source.Applied(ctx)
 }
 
 // readLists asks for some of the lists.

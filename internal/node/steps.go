@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -348,7 +349,7 @@ type starting struct {
 // Attach begins what Agent.attachPod does.
 func (s *Steps) Attach(at *world.Attachment) {
 	s.offerChange(func(w *world.World) { w.SetAttachment(at) })
-	if err := s.o.API.CatchUp(at.Namespace, s.a.source); err != nil {
+	if err := cmp.Or(s.o.API.CatchUp(at.Namespace, s.a.source), s.a.source.CheckListed()); err != nil {
 		s.Detach(at.HostIface)
 		s.o.Started(at, err)
 		return
