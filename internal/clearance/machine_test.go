@@ -123,8 +123,8 @@ func TestAsks(t *testing.T) {
 	}
 }
 
-// TestRelabelled: only the former EgressIP's destinations wait, and only where another one leads there. What came about
-// after a question was put is not answered by it.
+// TestRelabelled: only the former EgressIP's destinations wait, and only where another one leads there. What came
+// about after a question was put is not answered by it.
 func TestRelabelled(t *testing.T) {
 	s := tell(t, 1)
 	s.group("0")
@@ -194,8 +194,8 @@ func TestNobodyWaits(t *testing.T) {
 	s.answer(nil)
 }
 
-// TestSilent: a node that does not answer is asked again, ever more slowly, and is late after a second. One that is not
-// alive is not asked. One that was late says once more that it has followed, a second later.
+// TestSilent: a node that does not answer is asked again, ever more slowly, and is late after a second. One that is
+// not alive is not asked. One that was late says once more that it has followed, a second later.
 func TestSilent(t *testing.T) {
 	s := tell(t, 1)
 	begin := s.now
@@ -234,6 +234,42 @@ func TestSilent(t *testing.T) {
 	}
 }
 
+// TestUnreachable: a node that packets wait for and that cannot be asked, because it is not alive, is late as well.
+// Once no packet waits, or the node has answered, it is not.
+func TestUnreachable(t *testing.T) {
+	s := tell(t, 1)
+	s.group("0")
+	s.answer(nil)
+	s.w.SetTunnel("n2", world.TunnelDown)
+	s.step()
+	late := func(when string, want bool) {
+		t.Helper()
+		if have := s.w.LateToFollow("n2"); have != want || len(s.asked) > 0 {
+			t.Errorf("%s: late %t, asked %v", when, have, s.asked)
+		}
+	}
+	s.pass(time.Hour)
+	late("nothing waits", false)
+	s.group("2")
+	s.pass(lateAfter - time.Millisecond)
+	late("soon after", false)
+	s.pass(time.Millisecond)
+	late("a second later", true)
+	s.group("")
+	late("no pod is there", false)
+	s.group("0")
+	s.pass(lateAfter)
+	late("a pod is there again", true)
+	s.w.SetTunnel("n2", world.TunnelUp)
+	s.step()
+	s.answer(nil)
+	late("it has answered", false)
+	s.leads("e0e1e2")
+}
+
+// lateAfter is the machine's.
+const lateAfter = time.Second
+
 // TestOlder: a node of a version that does not answer is led to unasked. When it comes to answer, what is led there
 // goes on; what begins waits for its answer.
 func TestOlder(t *testing.T) {
@@ -256,8 +292,8 @@ func TestOlder(t *testing.T) {
 	s.leads("e0e1e2")
 }
 
-// TestNothingSaid: a node whose report does not reach this one, for it holds nothing, is not taken for one of a version
-// that answers no questions.
+// TestNothingSaid: a node whose report does not reach this one, for it holds nothing, is not taken for one of a
+// version that answers no questions.
 func TestNothingSaid(t *testing.T) {
 	s := tell(t, 1)
 	s.w.DelHolding("n2")
@@ -310,8 +346,8 @@ func TestMadeAnew(t *testing.T) {
 	s.leads("e0e1e2")
 }
 
-// TestComesAfterTheStart: a node is led packets of an address that comes after the start once it has followed the first
-// event of a pod since. The address may have been that of a pod which was deleted before.
+// TestComesAfterTheStart: a node is led packets of an address that comes after the start once it has followed the
+// first event of a pod since. The address may have been that of a pod which was deleted before.
 func TestComesAfterTheStart(t *testing.T) {
 	s := tell(t, 1)
 	s.quiet = true
@@ -412,8 +448,8 @@ func TestAnswerToAnEarlierQuestion(t *testing.T) {
 	s.leads("e0e1e2")
 }
 
-// TestLedByTwo: where two objects led a pod to one node before this process, each is trusted with the destinations that
-// it had then. One with others waits for the node.
+// TestLedByTwo: where two objects led a pod to one node before this process, each is trusted with the destinations
+// that it had then. One with others waits for the node.
 func TestLedByTwo(t *testing.T) {
 	for what, x := range map[string]struct {
 		networks []string // of e1 by now; e0 has 172.20.0.0/16 or, if e1 has that, others
@@ -443,8 +479,8 @@ func TestLedByTwo(t *testing.T) {
 	}
 }
 
-// TestLedWithinItsDestinations: the object that led a pod to a node before this process may have got destinations since
-// then that were another object's there, which selects the pod no more.
+// TestLedWithinItsDestinations: the object that led a pod to a node before this process may have got destinations
+// since then that were another object's there, which selects the pod no more.
 func TestLedWithinItsDestinations(t *testing.T) {
 	for network, want := range map[string]string{"172.20.0.0/16": "e0", "172.21.0.0/16": ""} {
 		s := tell(t, 1)

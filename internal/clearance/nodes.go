@@ -113,10 +113,14 @@ func (m *Machine) decideNode(name string, n *node) {
 		n.since = m.now
 	}
 	m.askNode(name, n, open)
-	tells := (n.urgent || n.awaited) && !n.asked.IsZero()
-	late := tells && m.now.Sub(n.asked) >= lateAfter
+	since := n.asked
+	if since.IsZero() && n.claims > 0 && !m.w.Alive(name) {
+		since = n.since // it cannot even be asked
+	}
+	tells := (n.urgent || n.awaited) && !since.IsZero()
+	late := tells && m.now.Sub(since) >= lateAfter
 	if tells && !late {
-		m.wakeBy(n.asked.Add(lateAfter))
+		m.wakeBy(since.Add(lateAfter))
 	}
 	c := world.Clearance{Cleared: n.cleared, Late: late}
 	m.w.SetClearance(name, c)

@@ -68,7 +68,8 @@ func tellUnfollowed(object ref.Object, node string, out *plan.Rows) {
 // tellSilent says what becomes of pods while a node's agent does not answer, and what to look at.
 func tellSilent(object ref.Object, node, what string, out *plan.Rows) {
 	text := what + ": its agent does not say that it has followed " +
-		"which pods they are. Is it running, does it reach the API server, and does its host let its --agent-port in?"
+		"which pods they are. Is it running, does it reach the API server, do packets pass between the two nodes, and " +
+		"does its host let its --agent-port in?"
 	plan.Add(&out.Problems, plan.Problem{Object: object, Reason: world.ReasonUnfollowed, Message: text}, plan.None{})
 }
 

@@ -27,12 +27,12 @@ func (m *machine) ask(node string, seen map[string]string, answered func(map[str
 	m.s.after(askFor, func() { tell(nil, errNoAnswer) })
 	other := m.s.machines[node]
 	m.s.after(m.s.within(20*time.Millisecond, m.name+" asks "+node), func() {
-		if other == nil || !m.answers() || !other.answers() || other.agent == nil || m.s.now.Before(other.deaf) {
+		if !m.receives(other) || other.agent == nil || m.s.now.Before(other.deaf) {
 			return
 		}
 		until, there := m.s.now.Add(answerWithin), other.process
 		other.agent.Followed(seen, func(newest map[string]string) {
-			if m.s.now.Before(until) && m.answers() && other.answers() {
+			if m.s.now.Before(until) && m.receives(other) {
 				m.s.after(m.s.within(20*time.Millisecond, node+" answers "+m.name), func() { tell(newest, nil) })
 			}
 		})

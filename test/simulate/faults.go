@@ -107,6 +107,19 @@ func (m *machine) isolate(d time.Duration) {
 // answers says whether a node answers others.
 func (m *machine) answers() bool { return m != nil && m.isolated == 0 && !m.off }
 
+// part has no packet pass between two nodes, both of which receive the others.
+func (m *machine) part(o *machine, d time.Duration) {
+	count := func(by int) {
+		m.apart[o], o.apart[m] = m.apart[o]+by, o.apart[m]+by
+		m.s.tellTunnels()
+	}
+	count(1)
+	m.s.after(d, func() { count(-1) })
+}
+
+// receives says whether packets pass between two nodes.
+func (m *machine) receives(o *machine) bool { return m.answers() && o.answers() && m.apart[o] == 0 }
+
 // tellTunnels has all agents see which tunnels are up. BFD takes a while to notice.
 func (s *Sim) tellTunnels() {
 	s.after(400*time.Millisecond, func() {
@@ -250,7 +263,7 @@ func (p *prober) look() {
 		witnessed = now
 	}
 	for name, x := range p.signs {
-		if name == own.name || own.answers() && p.c.s.machines[name].answers() {
+		if name == own.name || own.receives(p.c.s.machines[name]) {
 			x.Host, x.Agent, x.Direct = now, now, now
 			p.signs[name] = x
 		}

@@ -94,7 +94,7 @@ func (v *verdict) judgeAnswers() {
 // cannot write its targets, no agent runs, or one does not and the address is on links.
 func mayBothAnswer(ip netip.Addr, a, b *machine) bool {
 	one, both := a.process.runs() || b.process.runs(), a.process.runs() && b.process.runs()
-	return !a.answers() || !b.answers() || a.cannotWrite() || b.cannotWrite() || !one ||
+	return !a.receives(b) || a.cannotWrite() || b.cannotWrite() || !one ||
 		!both && (a.hasOnLink(ip) || b.hasOnLink(ip))
 }
 

@@ -86,7 +86,7 @@ func (m *machine) probe(a plan.Announcement) {
 func (m *machine) hear(from *machine, ip netip.Addr) {
 	mac := from.macFor(ip)
 	m.s.after(m.s.within(20*time.Millisecond, fmt.Sprint(m.name, " hears ", from.name, " have ", ip)), func() {
-		if !m.answers() || !from.answers() {
+		if !m.receives(from) {
 			return
 		}
 		m.received[ip] = m.s.now

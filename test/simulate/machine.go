@@ -49,8 +49,9 @@ type machine struct {
 	// same name goes.
 	attachments map[string]*world.Attachment
 
-	downs, cuts, isolated int  // faults under way
-	off                   bool // without power
+	downs, cuts, isolated int              // faults under way
+	apart                 map[*machine]int // the same: nodes that this one does not receive
+	off                   bool             // without power
 	former                *egretv1.EgressNode
 	stalled               time.Time            // until when its OVN stands still
 	deaf                  time.Time            // until when its agent cannot listen for questions
@@ -59,7 +60,8 @@ type machine struct {
 }
 
 func (s *Sim) addMachine(i int) {
-	m := &machine{s: s, name: fmt.Sprint("n", i), hardware: fmt.Sprint("n", i), failing: map[string]time.Time{}}
+	m := &machine{s: s, name: fmt.Sprint("n", i), hardware: fmt.Sprint("n", i), failing: map[string]time.Time{},
+		apart: map[*machine]int{}}
 	s.machines[m.name], s.all = m, append(s.all, m)
 	m.join(map[string]string{"machine": m.name})
 	s.every(leaseLasts/4, func() { m.renewLease() })
@@ -142,8 +144,7 @@ func (m *machine) stopAgent() {
 func (m *machine) sessions() (out []tunnel.Session) {
 	for _, name := range slices.Sorted(maps.Keys(m.s.machines)) {
 		if name != m.name {
-			out = append(out, tunnel.Session{Node: name, WasUp: true,
-				Up: m.answers() && m.s.machines[name].answers()})
+			out = append(out, tunnel.Session{Node: name, WasUp: true, Up: m.receives(m.s.machines[name])})
 		}
 	}
 	return out

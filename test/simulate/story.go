@@ -60,7 +60,7 @@ func lasts(words []string) time.Duration {
 		return span(words[2])
 	case "late":
 		return min(span(words[3]), kube.StillAtMost)
-	case "fail":
+	case "fail", "part":
 		return span(words[3])
 	}
 	return 0
@@ -147,6 +147,7 @@ var lines = map[string]func(*Sim, []string){
 	"fail":            func(s *Sim, w []string) { s.machine(w[0]).fail(w[1], span(w[2])) },
 	"cut":             func(s *Sim, w []string) { s.machine(w[0]).cutOff(span(w[1])) },
 	"isolate":         func(s *Sim, w []string) { s.machine(w[0]).isolate(span(w[1])) },
+	"part":            func(s *Sim, w []string) { s.machine(w[0]).part(s.machine(w[1]), span(w[2])) },
 	"reboot":          func(s *Sim, w []string) { s.machine(w[0]).reboot(span(w[1])) },
 	"controller-kill": func(s *Sim, w []string) { s.controllerAt(w[0]).kill(span(w[1])) },
 	"controller-hang": func(s *Sim, w []string) { hang(s, s.controllerAt(w[0]).process, span(w[1])) },
