@@ -106,7 +106,7 @@ func TestOwnNetworksAreRefused(t *testing.T) {
 			"a kubelet may not change them"},
 		"pod's other annotation": {onPod(n1, func(o *unstructured.Unstructured) {
 			o.SetAnnotations(map[string]string{v1.AnnotationPodNetworks: good, "k8s.v1.cni.cncf.io/networks": "red"})
-		}), "not k8s.v1.cni.cncf.io/networks"},
+		}), "k8s.v1.cni.cncf.io/network-status of a pod only, not "},
 	})
 }
 
