@@ -76,7 +76,7 @@ sandbox: build ## try: bring up a cluster of three nodes on this machine (20 s)
 	@bin/egret-sandbox up
 
 .PHONY: demo
-demo: build ## try: bring up a cluster and show EgressIP with real packets; MODE=shared|local FAMILY=ipv4|ipv6|dual (1 min)
+demo: build ## try: bring up a cluster and show EgressIPs with real packets, one on a network of its own; MODE=shared|local FAMILY=ipv4|ipv6|dual (1 min)
 	@bin/egret-sandbox demo $(if $(MODE),--gateway-mode $(MODE)) $(if $(FAMILY),--ip-family $(FAMILY))
 
 # The suite of the version that the sandbox runs, from the same module.

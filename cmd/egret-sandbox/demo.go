@@ -9,7 +9,7 @@ import (
 
 func demoCommand(o *sandbox.Options) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "demo", Short: "Bring the cluster up and show EgressIP with real packets", Args: cobra.NoArgs,
+		Use: "demo", Short: "Bring the cluster up and show EgressIPs with real packets", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return demo.Run(cmd.Context(), *o, cmd.OutOrStdout())
 		},

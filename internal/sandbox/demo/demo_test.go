@@ -3,16 +3,18 @@ package demo
 import (
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
 
 	v1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/internal/sandbox"
 )
 
 func TestJudge(t *testing.T) {
-	const one, two, node, silence = "172.18.0.33", "172.18.0.44", "172.18.0.2", "no answer"
+	const one, two, node, silence = "172.18.0.33", "172.18.0.44", "172.18.0.2", noAnswer
 	both, wrong := []string{one, two}, "WRONG: want 172.18.0.33 or 172.18.0.44"
 	for name, c := range map[string]struct {
 		row  row
@@ -27,6 +29,8 @@ func TestJudge(t *testing.T) {
 		"one lost":           {row{want: both, seen: []string{one, silence}}, wrong},
 		"one lost in a move": {row{want: both, mayMiss: true, seen: []string{silence, one}}, "right"},
 		"all lost in a move": {row{want: both, mayMiss: true, seen: []string{silence}}, wrong},
+		"silence wanted":     {row{want: []string{silence}, seen: []string{silence}}, "right"},
+		"an answer unwanted": {row{want: []string{silence}, seen: []string{node}}, "WRONG: want " + silence},
 		"wrong in a move":    {row{want: both, mayMiss: true, seen: []string{node, silence, one}}, wrong},
 	} {
 		if have := c.row.verdictText(); have != c.want {
@@ -54,18 +58,23 @@ func TestParseAnswers(t *testing.T) {
 	}
 }
 
-func TestEgressIPOfFamilies(t *testing.T) {
+func TestManifestOfFamilies(t *testing.T) {
+	four, six := []string{"172.18.0.33", "172.18.0.44"}, []string{"fc00:f853:ccd:e793::33", "fc00:f853:ccd:e793::44"}
 	for family, want := range map[sandbox.IPFamily][]string{
-		sandbox.IPv4: {"172.18.0.33", "172.18.0.44"},
-		sandbox.IPv6: {"fc00:f853:ccd:e793::33", "fc00:f853:ccd:e793::44"},
-		sandbox.Dual: {"172.18.0.33", "172.18.0.44", "fc00:f853:ccd:e793::33", "fc00:f853:ccd:e793::44"},
+		sandbox.IPv4: four, sandbox.IPv6: six, sandbox.Dual: slices.Concat(four, six),
 	} {
-		e, err := egressIP(family)
-		if err != nil {
-			t.Fatal(err)
+		e := &v1.EgressIP{}
+		text, err := readManifest("egressip", family)
+		if err == nil {
+			err = yaml.UnmarshalStrict([]byte(text), e)
 		}
-		if !slices.Equal(e.Spec.EgressIPs, want) || e.Name != exampleName {
-			t.Errorf("%s: %s has %v, want %v", family, e.Name, e.Spec.EgressIPs, want)
+		if err != nil || !slices.Equal(e.Spec.EgressIPs, want) || e.Name != exampleName {
+			t.Errorf("%s: %s has %v, want %v, %v", family, e.Name, e.Spec.EgressIPs, want, err)
+		}
+		text, err = readManifest("network", family)
+		if err != nil || strings.Contains(text, "10.128.0.0/16") == (family == sandbox.IPv6) ||
+			strings.Contains(text, "fd00:128::/48") == (family == sandbox.IPv4) {
+			t.Errorf("%s: %v\n%s", family, err, text)
 		}
 	}
 }

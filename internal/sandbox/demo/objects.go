@@ -2,42 +2,38 @@ package demo
 
 import (
 	"embed"
-	"fmt"
-	"slices"
+	"net/netip"
+	"strings"
 
-	"sigs.k8s.io/yaml"
-
-	v1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/internal/sandbox"
 )
 
 //go:embed objects/*.yaml
 var objects embed.FS
 
-// podManifests are two namespaces with servers on every node: web and db in prod, web in dev, and on-node in the nodes'
-// own network.
-func podManifests() (string, error) {
-	content, err := objects.ReadFile("objects/pods.yaml")
-	return string(content), err
+// readManifest returns a file of objects without the lines that name an address or a range of a family that the
+// sandbox does not have. In a dual-stack cluster one EgressIP has the addresses of both: a pod is served by one
+// EgressIP, not by one for each family.
+func readManifest(name string, f sandbox.IPFamily) (string, error) {
+	content, err := objects.ReadFile("objects/" + name + ".yaml")
+	if err != nil {
+		return "", err
+	}
+	var out strings.Builder
+	for line := range strings.Lines(string(content)) {
+		if !isOfOtherFamily(line, f) {
+			out.WriteString(line)
+		}
+	}
+	return out.String(), nil
 }
 
-// egressIP is the example of seeds/egress-ip.md, with addresses of the sandbox's families. In a dual-stack cluster one
-// object has all of them: a pod is served by one EgressIP, not by one for each family.
-func egressIP(f sandbox.IPFamily) (*v1.EgressIP, error) {
-	content, err := objects.ReadFile("objects/egressip.yaml")
-	if err != nil {
-		return nil, err
+func isOfOtherFamily(line string, f sandbox.IPFamily) bool {
+	fields := strings.Fields(line)
+	if f == sandbox.Dual || len(fields) == 0 {
+		return false
 	}
-	e := &v1.EgressIP{}
-	if err := yaml.UnmarshalStrict(content, e); err != nil {
-		return nil, fmt.Errorf("objects/egressip.yaml: %w", err)
-	}
-	six := []string{"fc00:f853:ccd:e793::33", "fc00:f853:ccd:e793::44"}
-	switch f {
-	case sandbox.IPv6:
-		e.Spec.EgressIPs = six
-	case sandbox.Dual:
-		e.Spec.EgressIPs = slices.Concat(e.Spec.EgressIPs, six)
-	}
-	return e, nil
+	address, _, _ := strings.Cut(fields[len(fields)-1], "/")
+	ip, err := netip.ParseAddr(address)
+	return err == nil && ip.Is4() != (f == sandbox.IPv4)
 }

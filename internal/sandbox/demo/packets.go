@@ -18,7 +18,8 @@ import (
 
 const (
 	serverPort  = 8080 // of the pods and of external hosts
-	connections = 8    // to each destination outside: all eight on the same of two egress IPs is a chance of 1 in 128
+	noAnswer    = "no answer"
+	connections = 8 // to each destination outside: all eight on the same of two egress IPs is a chance of 1 in 128
 )
 
 // row is what one destination saw of one pod.
@@ -34,28 +35,38 @@ type row struct {
 
 // showSources shows what every pod's connections look like at every destination. Each egress IP must be seen.
 func (d *demo) showSources(ctx context.Context) error {
-	e, err := d.readEgressIP(ctx)
+	e, err := d.readEgressIP(ctx, exampleName)
 	if err != nil {
 		return err
 	}
 	perPod := make([][]row, len(d.pods))
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(4)
 	for i, p := range d.pods {
 		perPod[i] = d.rowsOf(p, e)
-		g.Go(func() error { return d.connectFrom(ctx, p, perPod[i], `curl "$@"`) })
 	}
-	if err := g.Wait(); err != nil {
+	if err := d.connectAndJudge(ctx, d.pods, perPod); err != nil {
 		return err
 	}
 	rows := slices.Concat(perPod...)
-	d.judgeRows(rows)
 	for _, ip := range e.Spec.EgressIPs {
 		if !slices.ContainsFunc(rows, func(r row) bool { return slices.Contains(r.seen, ip) }) {
 			d.wrong++
 			d.printLine("WRONG: no connection left with %s", ip)
 		}
 	}
+	return nil
+}
+
+// connectAndJudge fills each pod's rows, and prints them with their verdicts.
+func (d *demo) connectAndJudge(ctx context.Context, pods []corev1.Pod, perPod [][]row) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(4)
+	for i, p := range pods {
+		g.Go(func() error { return d.connectFrom(ctx, p, perPod[i], `curl "$@"`) })
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	d.judgeRows(slices.Concat(perPod...))
 	return nil
 }
 
@@ -167,7 +178,7 @@ func parseAnswers(text string) map[string][]string {
 		if len(fields) != 3 {
 			continue
 		}
-		seen := "no answer"
+		seen := noAnswer
 		if from, err := netip.ParseAddrPort(fields[0]); err == nil {
 			seen = from.Addr().Unmap().String()
 		} else if fields[2] == "" {
@@ -198,7 +209,7 @@ func (r row) verdictText() string {
 	for _, s := range r.seen {
 		if slices.Contains(r.want, s) {
 			right++
-		} else if s != "no answer" || !r.mayMiss {
+		} else if s != noAnswer || !r.mayMiss {
 			right = 0
 			break
 		}

@@ -18,7 +18,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 
 	v1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/internal/sandbox"
@@ -40,7 +39,8 @@ type demo struct {
 }
 
 // Run brings the sandbox up, deploys pods, applies the example EgressIP, shows which sources servers see, moves an
-// address to another node and shows them again. It errs if anything does not come about, or if one line is wrong.
+// address to another node and shows them again. A namespace with its own network follows. It errs if anything does not
+// come about, or if one line is wrong.
 func Run(ctx context.Context, o sandbox.Options, out io.Writer) error {
 	if o.Nodes < minNodes || o.ExternalHosts < 1 {
 		return fmt.Errorf("the demo needs %d nodes and an external host", minNodes)
@@ -80,6 +80,7 @@ func (d *demo) showAll(ctx context.Context) error {
 			func() error { return d.moveAway(ctx, leaving, standby, nodes[2].Name) }},
 		{"What the servers see after the move", func() error { return d.showSources(ctx) }},
 		{"Label " + leaving + " again: nothing moves", func() error { return d.labelAndJudge(ctx, leaving) }},
+		{"A namespace with a network and an egress IP of its own", func() error { return d.showNetwork(ctx) }},
 	} {
 		d.printLine("\n# %s\n", part.title)
 		if err := part.show(); err != nil {
@@ -91,16 +92,11 @@ func (d *demo) showAll(ctx context.Context) error {
 
 // setUp deploys the pods, labels exactly the second and the third node, applies the EgressIP and waits for all of it.
 func (d *demo) setUp(ctx context.Context) error {
-	manifests, err := podManifests()
+	example, err := readManifest("egressip", d.cluster.Options().IPFamily)
 	if err != nil {
 		return err
 	}
-	example, err := egressIP(d.cluster.Options().IPFamily)
-	if err != nil {
-		return err
-	}
-	apply := []string{"apply", "--server-side", "--force-conflicts", "-f", "-"}
-	if _, err := d.runKubectl(ctx, manifests, apply...); err != nil {
+	if err := d.applyObjects(ctx, "pods"); err != nil {
 		return err
 	}
 	var egress []string
@@ -114,22 +110,29 @@ func (d *demo) setUp(ctx context.Context) error {
 	if err := d.showCommand(ctx, "", labelArgs(egress...)...); err != nil {
 		return err
 	}
-	manifest, err := yaml.Marshal(example)
-	if err != nil {
-		return err
-	}
-	d.printLine("%s", manifest)
-	if err := d.showCommand(ctx, string(manifest), apply...); err != nil {
+	d.printLine("%s", example)
+	if err := d.showCommand(ctx, example, applyArgs...); err != nil {
 		return err
 	}
 	if err := d.awaitPods(ctx); err != nil {
 		return err
 	}
-	if _, err := d.awaitReady(ctx, egress...); err != nil {
+	if _, err := d.awaitReady(ctx, exampleName, egress...); err != nil {
 		return err
 	}
 	return d.showPlaces(ctx)
 }
+
+// applyObjects applies a file of objects without showing it.
+func (d *demo) applyObjects(ctx context.Context, name string) error {
+	text, err := readManifest(name, d.cluster.Options().IPFamily)
+	if err == nil {
+		_, err = d.runKubectl(ctx, text, applyArgs...)
+	}
+	return err
+}
+
+var applyArgs = []string{"apply", "--server-side", "--force-conflicts", "-f", "-"}
 
 // labelArgs make nodes egress nodes.
 func labelArgs(nodes ...string) []string {
@@ -142,28 +145,38 @@ func (d *demo) showPlaces(ctx context.Context) error {
 }
 
 // awaitPods waits until every node has its pods, and lists those that connect.
-func (d *demo) awaitPods(ctx context.Context) error {
+func (d *demo) awaitPods(ctx context.Context) (err error) {
 	for _, workload := range []string{"prod daemonset/web", "prod daemonset/db", "prod daemonset/on-node",
 		"dev deployment/web"} {
-		namespace, name, _ := strings.Cut(workload, " ")
-		if _, err := d.runKubectl(ctx, "", "rollout", "status", "-n", namespace, name,
-			"--timeout="+patience.String()); err != nil {
+		if err := d.awaitRollout(ctx, workload); err != nil {
 			return err
 		}
 	}
-	text, err := d.runKubectl(ctx, "", "get", "pods", "-A", "-l", "app in (web, db)", "-o", "json")
+	d.pods, err = d.listPods(ctx, "app in (web, db)")
+	return err
+}
+
+func (d *demo) awaitRollout(ctx context.Context, workload string) error {
+	namespace, name, _ := strings.Cut(workload, " ")
+	_, err := d.runKubectl(ctx, "", "rollout", "status", "-n", namespace, name, "--timeout="+patience.String())
+	return err
+}
+
+// listPods returns the running pods that labels select, in the order of sortKey.
+func (d *demo) listPods(ctx context.Context, selector string) ([]corev1.Pod, error) {
+	text, err := d.runKubectl(ctx, "", "get", "pods", "-A", "-l", selector, "-o", "json")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var list corev1.PodList
 	if err := json.Unmarshal(text, &list); err != nil {
-		return err
+		return nil, err
 	}
-	d.pods = slices.DeleteFunc(list.Items, func(p corev1.Pod) bool {
+	pods := slices.DeleteFunc(list.Items, func(p corev1.Pod) bool {
 		return p.DeletionTimestamp != nil || p.Status.Phase != corev1.PodRunning
 	})
-	slices.SortFunc(d.pods, func(a, b corev1.Pod) int { return strings.Compare(sortKey(a), sortKey(b)) })
-	return nil
+	slices.SortFunc(pods, func(a, b corev1.Pod) int { return strings.Compare(sortKey(a), sortKey(b)) })
+	return pods, nil
 }
 
 // sortKey puts selected pods first, and pods of one kind by their nodes.
@@ -173,10 +186,10 @@ func sortKey(p corev1.Pod) string {
 
 func isSelected(p corev1.Pod) bool { return p.Namespace == "prod" && p.Labels["app"] == "web" }
 
-// awaitReady waits until the example is Ready with all addresses on these nodes, and returns it.
-func (d *demo) awaitReady(ctx context.Context, nodes ...string) (*v1.EgressIP, error) {
+// awaitReady waits until an EgressIP is Ready with all addresses on these nodes, and returns it.
+func (d *demo) awaitReady(ctx context.Context, name string, nodes ...string) (*v1.EgressIP, error) {
 	for deadline := time.Now().Add(patience); ; {
-		e, err := d.readEgressIP(ctx)
+		e, err := d.readEgressIP(ctx, name)
 		if err == nil {
 			err = readyOn(e, nodes)
 		}
@@ -187,8 +200,8 @@ func (d *demo) awaitReady(ctx context.Context, nodes ...string) (*v1.EgressIP, e
 	}
 }
 
-func (d *demo) readEgressIP(ctx context.Context) (*v1.EgressIP, error) {
-	text, err := d.runKubectl(ctx, "", "get", "eip", exampleName, "-o", "json")
+func (d *demo) readEgressIP(ctx context.Context, name string) (*v1.EgressIP, error) {
+	text, err := d.runKubectl(ctx, "", "get", "eip", name, "-o", "json")
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +227,7 @@ func readyOn(e *v1.EgressIP, nodes []string) error {
 
 // labelAndJudge makes a node an egress node and judges that every address stays.
 func (d *demo) labelAndJudge(ctx context.Context, node string) error {
-	before, err := d.readEgressIP(ctx)
+	before, err := d.readEgressIP(ctx, exampleName)
 	if err != nil {
 		return err
 	}
@@ -226,7 +239,7 @@ func (d *demo) labelAndJudge(ctx context.Context, node string) error {
 		return context.Cause(ctx)
 	case <-time.After(settleTime):
 	}
-	after, err := d.readEgressIP(ctx)
+	after, err := d.readEgressIP(ctx, exampleName)
 	if err != nil {
 		return err
 	}
@@ -239,7 +252,7 @@ func (d *demo) labelAndJudge(ctx context.Context, node string) error {
 
 // moveAway unlabels a node while the selected pods connect to the first host all the time.
 func (d *demo) moveAway(ctx context.Context, leaving string, staying ...string) error {
-	e, err := d.readEgressIP(ctx)
+	e, err := d.readEgressIP(ctx, exampleName)
 	if err != nil {
 		return err
 	}
@@ -251,7 +264,7 @@ func (d *demo) moveAway(ctx context.Context, leaving string, staying ...string) 
 		return err
 	}
 	began := time.Now()
-	_, ready := d.awaitReady(ctx, staying...)
+	_, ready := d.awaitReady(ctx, exampleName, staying...)
 	took := time.Since(began)
 	if err := errors.Join(ready, stream.Wait()); err != nil {
 		return err
@@ -307,6 +320,7 @@ func (d *demo) lookAround() {
 	for _, args := range []string{
 		"kubectl describe eip " + exampleName,
 		"kubectl get pods -A -o wide",
+		"kubectl describe udn -n shop blue",
 		"exec " + nodes[0].Name + " -- ovn-nbctl lr-policy-list ovn_cluster_router",
 		"exec " + nodes[0].Name + " -- tail -n 50 /var/log/egret/egret-node.log",
 		fmt.Sprintf("exec %s -- tcpdump -ni eth0 tcp port %d", d.cluster.ExternalHosts()[0].Name, serverPort),
