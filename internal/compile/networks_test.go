@@ -34,7 +34,7 @@ func TestTwoNetworks(t *testing.T) {
 
 		// A network has the routers and switches that the default one has, and a port of its cluster router.
 		for table, more := range map[string]int{
-			"Logical_Router": 2, "Logical_Switch": 4, "NAT": 4, "Load_Balancer_Group": 2, "Logical_Router_Port": 6,
+			"Logical_Router": 2, "Logical_Switch": 4, "NAT": 6, "Load_Balancer_Group": 2, "Logical_Router_Port": 6,
 		} {
 			if have := count(three, table) - count(both, table); have != more {
 				t.Errorf("%s: a network has %d rows of %s, want %d", mode, have, table, more)

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/egret-net/egret/internal/ref"
@@ -95,6 +96,25 @@ func (n Names) ExternalToCluster(node string) string { return "ltor-" + n.Row(no
 
 // LinksToNetworks is what names of LinkToNetwork begin with.
 const LinksToNetworks = "rtol-"
+
+// LinkedNetwork is the name of the network that a LinkToNetwork of a node leads to.
+func LinkedNetwork(link, node string) string {
+	prefix := strings.TrimSuffix(strings.TrimPrefix(link, LinksToNetworks), "_"+node)
+	var out strings.Builder
+	for i := 0; i < len(prefix); i++ {
+		switch c := prefix[i]; c {
+		case '.':
+			out.WriteByte('-')
+		case 'X':
+			number, _ := strconv.ParseUint(prefix[i+1:i+3], 16, 8)
+			out.WriteByte(byte(number))
+			i += 2
+		default:
+			out.WriteByte(c)
+		}
+	}
+	return out.String()
+}
 
 // Localnet is the port of the external switch that leads to the gateway bridge.
 func (n Names) Localnet(bridge, node string) string { return bridge + "_" + n.Row(node) }

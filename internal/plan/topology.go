@@ -82,5 +82,9 @@ const (
 // OpenServices is the id of the set of the default network's cluster IPs that pods of all networks reach.
 func OpenServices(family string) string { return "egret-open-services." + family }
 
+// NetworkServices is the id of the set of the cluster IPs of Services of networks beside the default one which have an
+// address for the outside.
+func NetworkServices(family string) string { return "egret-network-services." + family }
+
 // HostKernel stands among routers for the host's own kernel, which translates to egress IPs on links.
 const HostKernel = "host"

@@ -262,9 +262,17 @@ func (w walker) forwardVia(r *router, via netip.Addr) []End {
 		}
 	}
 	if port := w.ownZone().links[via]; port != "" && r.name == plan.DefaultNames().ClusterRouter() {
-		return w.endWith(Dropped, "%s leads into a network that is not walked", port)
+		return w.enterNetwork(port)
 	}
 	return w.endWith(Dropped, "nobody has %s", via)
+}
+
+// enterNetwork goes on from the default network's cluster router, by the gateway router of the network that a port of
+// it leads to.
+func (w walker) enterNetwork(port string) []End {
+	w.names = plan.Names{Network: plan.LinkedNetwork(port, w.node)}
+	return w.addStep("into network %s", w.names.Network).enterRouter(w.names.GatewayRouter(w.node),
+		w.names.GatewayToExternal(w.node))
 }
 
 // isBound says whether this zone binds a next hop to the hardware address of another router's port; whether that port

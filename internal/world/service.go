@@ -77,6 +77,13 @@ type Endpoint struct {
 	ForNodes, ForZones []string
 }
 
+// ServedEverywhere says whether a Service asks for an address for the outside, at which every node serves it: with the
+// external traffic policy Local a node serves it with its own pods.
+func (s *Service) ServedEverywhere() bool {
+	return s != nil && !s.ExternalLocal && (len(s.LoadBalancerIPs) > 0 || len(s.ExternalIPs) > 0 ||
+		slices.ContainsFunc(s.Ports, func(p ServicePort) bool { return p.NodePort != 0 }))
+}
+
 // Frontend is what a connection to a Service has as destination. A node port's has no IP: it is every node's.
 type Frontend struct {
 	IP       netip.Addr

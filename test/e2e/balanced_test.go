@@ -152,8 +152,11 @@ func (b balanced) slice(v4 bool, to []backend) *discoveryv1.EndpointSlice {
 		},
 	}
 	for _, e := range to {
-		s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: texts(numberedOf(e.ips, v4)),
-			NodeName: &e.node})
+		one := discoveryv1.Endpoint{Addresses: texts(numberedOf(e.ips, v4)), NodeName: &e.node}
+		if e.name != e.node {
+			one.TargetRef = &corev1.ObjectReference{Kind: "Pod", Namespace: b.n.name, Name: e.name}
+		}
+		s.Endpoints = append(s.Endpoints, one)
 	}
 	return s
 }

@@ -70,28 +70,7 @@ func networkCluster(t *testing.T, mode world.GatewayMode) *trace.Cluster {
 	t.Helper()
 	plans := trace.Network{}
 	for _, self := range []string{"n1", "n2", "n3"} {
-		w := compiletest.Small(self, mode)
-		w.SetNetwork(&world.Network{Name: "blue", ID: 1, Join: w.Config.JoinSubnets, Transit: w.Config.TransitSubnets,
-			Subnets: []world.ClusterSubnet{{CIDR: netip.MustParsePrefix("10.128.0.0/16"), NodeLen: 24},
-				{CIDR: netip.MustParsePrefix("fd00:128::/48"), NodeLen: 64}}})
-		for i := 1; i <= 3; i++ {
-			n := compiletest.Node(i)
-			n.Further = map[string]world.NodeNetwork{"blue": {Subnets: blueSubnets(i)}}
-			w.SetNode(n)
-		}
-		for i, on := range map[int]int{1: 1, 2: 1, 3: 2, 4: 2} {
-			node := fmt.Sprint("n", on)
-			p := compiletest.Pod(i, node)
-			if i == 1 || i == 4 {
-				ips := blueIPs(on, i)
-				p.Further = []world.Interface{{Network: "blue", MAC: world.MAC(ips[0]), IPs: ips}}
-			}
-			w.SetPod(p)
-			if node == self {
-				w.SetAttachment(compiletest.Attachment(p))
-			}
-		}
-		addOpenServices(w)
+		w := blueWorld(self, mode)
 		plans[self] = compile.Full(w, all.Features())
 	}
 	c, err := trace.Read(plans)
@@ -99,6 +78,35 @@ func networkCluster(t *testing.T, mode world.GatewayMode) *trace.Cluster {
 		t.Fatal(err)
 	}
 	return c
+}
+
+// blueWorld is a node's world of it.
+func blueWorld(self string, mode world.GatewayMode) *world.World {
+	w := compiletest.Small(self, mode)
+	w.SetNamespace(&world.Namespace{Name: "ns1", OwnNetwork: true})
+	w.SetNetwork(&world.Network{Name: "blue", ID: 1, Namespaces: []string{"ns1"}, Join: w.Config.JoinSubnets,
+		Transit: w.Config.TransitSubnets,
+		Subnets: []world.ClusterSubnet{{CIDR: netip.MustParsePrefix("10.128.0.0/16"), NodeLen: 24},
+			{CIDR: netip.MustParsePrefix("fd00:128::/48"), NodeLen: 64}}})
+	for i := 1; i <= 3; i++ {
+		n := compiletest.Node(i)
+		n.Further = map[string]world.NodeNetwork{"blue": {Subnets: blueSubnets(i)}}
+		w.SetNode(n)
+	}
+	for i, on := range map[int]int{1: 1, 2: 1, 3: 2, 4: 2} {
+		node := fmt.Sprint("n", on)
+		p := compiletest.Pod(i, node)
+		if i == 1 || i == 4 {
+			ips := blueIPs(on, i)
+			p.Further = []world.Interface{{Network: "blue", MAC: world.MAC(ips[0]), IPs: ips}}
+		}
+		w.SetPod(p)
+		if node == self {
+			w.SetAttachment(compiletest.Attachment(p))
+		}
+	}
+	addOpenServices(w)
+	return w
 }
 
 func blueSubnets(node int) []netip.Prefix {

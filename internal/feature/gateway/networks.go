@@ -34,6 +34,7 @@ func (Networks) Compile(w *world.View, _ string, out *plan.Rows) {
 			r.leadToHost()
 			r.leadOutside()
 			r.addHostRows(world.Nth(s, 1))
+			r.leadToServices()
 		}
 	}
 }
@@ -131,6 +132,21 @@ func (r masqueradeRange) addHostRows(router netip.Addr) {
 		Via: router, Src: r.management, MTU: r.w.Config.PodMTU(r.Host)})
 	noConnection(r.out.AddChain(plan.ChainForward), dev, r.ip, r.out)
 	addMasquerade(r.out.AddChain(plan.ChainPostrouting), dev, r.ip, r.ip, r.out)
+}
+
+// leadToServices lets the host send to cluster IPs of Services of networks, and has answers come back to it, which
+// translates them. Pods of the default network do not reach these cluster IPs, nor do they send with one as source.
+// Processes of the host that send to a cluster IP itself have the management port's address.
+func (r masqueradeRange) leadToServices() {
+	set, names := plan.NetworkServices(r.family.String()), plan.DefaultNames()
+	r.out.AddSet(set)
+	r.out.AddBalancedACL("networks/from-outside/"+r.family.String(), plan.Switch(names.NodeSwitch(r.w.Self)),
+		plan.PriorityUnserved+1, fmt.Sprintf("inport == %q && %[2]s.src != %[3]s && %[2]s.dst == %[4]s",
+			names.HostPort(r.w.Self), r.match, r.management, plan.InSet(set)), "allow")
+	services, _ := r.insideRanges()
+	for _, s := range services {
+		r.out.AddRoute(names.ClusterRouter(), "src-ip", s, r.management.String(), "")
+	}
 }
 
 func textsOf(ips []netip.Addr) []string {

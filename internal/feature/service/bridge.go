@@ -20,7 +20,7 @@ func (Bridge) Per() world.Kind { return world.KindService }
 // several endpoints.
 func (Bridge) Compile(w *world.View, key string, out *plan.Rows) {
 	s, h := w.Service(key), w.Host()
-	if s == nil || h == nil || h.UplinkMAC == "" || !isInDefaultNetwork(w, s) {
+	if s == nil || h == nil || h.UplinkMAC == "" {
 		return
 	}
 	b := bridge{w: w, s: s, h: h, out: out}

@@ -7,10 +7,12 @@ import (
 )
 
 // byHost says whether connections from outside to a Service come in through this host: in local gateway mode all do,
-// and in shared mode those to a Service whose EgressService has a network, for their answers meet the host's routing
-// rules only on the way that the connections came by.
+// and in shared mode two kinds. One is of networks beside the default one: by two gateway routers a packet would be
+// given to conntrack more often than OVS' userspace datapath (3.5) allows on one way. The other is to a Service whose
+// EgressService has a network, for their answers meet the host's routing rules only on the way that the connections
+// came by.
 func byHost(w *world.View, s *world.Service) bool {
-	if w.Config.GatewayMode == world.LocalGateway {
+	if w.Config.GatewayMode == world.LocalGateway || !isInDefaultNetwork(w, s) {
 		return true
 	}
 	e := w.EgressService(s.Key())

@@ -55,7 +55,6 @@ const (
 	insideCluster = "InsideCluster" // an address of the cluster's own subnets
 	nobodyHasIt   = "NobodyHasIt"   // an endpoint inside the subnets for pods, and in no node's part
 	noEndpoint    = "NoEndpoint"    // an endpoint inside another of the cluster's own subnets
-	ownNetwork    = "OwnNetwork"    // of the namespace
 	portOfTunnels = "PortOfTunnels" // an endpoint outside the pods' subnets at the UDP port of nodes' tunnels
 )
 
@@ -161,11 +160,6 @@ func refusalNotice(w *world.View, s *world.Service, f world.Frontend) decide.Not
 
 // refusalToFirst is why the Service that comes first of all does not get an address and port.
 func refusalToFirst(w *world.View, s *world.Service, f world.Frontend) decide.Notice {
-	if !slices.Contains(s.ClusterIPs, f.IP) && !isInDefaultNetwork(w, s) {
-		return refusedNotice(decide.Finding{Reason: ownNetwork},
-			"it is served at cluster IPs alone, and inside its network: namespace %s has a network of its own",
-			s.Namespace)
-	}
 	if !s.IsFront(f) {
 		return decide.Notice{}
 	}

@@ -4,7 +4,7 @@
 // In: Services with all their endpoints, and facts of this node. Out: Load_Balancer rows in two groups, one that the
 // node switch refers to and one that the gateway router does, and one flow an address and port. endpoints.go says which
 // endpoints count, claims.go which Service has an address; both are pure, and every plane takes its answers from there.
-// Services of namespaces with a network of their own have load balancers there, and cluster IPs alone (network.go).
+// Services of namespaces with a network of their own have load balancers there (network.go).
 package service
 
 import (
@@ -34,7 +34,7 @@ func (Balancers) Compile(w *world.View, key string, out *plan.Rows) {
 		for _, f := range w.Config.Families() {
 			onSwitch(w, s, p, f, h, rows)
 			for _, ip := range f.OfAddrs(External(w, s, p)) {
-				refusePods(w, s, p, f, ip, out)
+				refusePods(w, s, p, f, ip, plan.Switch(plan.DefaultNames().NodeSwitch(w.Self)), out)
 			}
 			if !byHost(w, s) {
 				onGateway(w, s, p, f, h, rows)

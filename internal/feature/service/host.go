@@ -8,8 +8,8 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// Host is what the host's kernel does for Services, whichever there are: chains whose rules look up sets and maps, that
-// HostPorts fills.
+// Host is what the host's kernel does for Services, whichever there are: chains whose rules look up sets and maps,
+// that HostPorts fills.
 type Host struct{}
 
 func (Host) Name() string    { return "service-host" }
@@ -34,7 +34,14 @@ func (Host) Compile(w *world.View, _ string, out *plan.Rows) {
 		k.addTranslation(ownHost, own, "")
 		k.addTranslation(all, own, "")
 		k.addSourceRules()
-		k.keepInside(w.Config.ServiceSubnets)
+		for _, s := range w.Config.ServiceSubnets {
+			if world.FamilyOf(s.Addr()) != f {
+				continue
+			}
+			if k.keepInside(s); w.HasNetworks() { // whose Services answer by the host, with a cluster IP as source
+				onlyAnswers(f, s.String(), out)
+			}
+		}
 		if s, ok := f.Of(n.Subnets); ok {
 			toOwnPods(w, n, f, world.Nth(s, 1), out)
 		}
@@ -49,8 +56,8 @@ const (
 	all       = "2-all"
 )
 
-// inFragments reports whether OVN cannot balance a datagram that comes in fragments and begins a connection. OVS 3.5 in
-// userspace puts fragments together for conntrack alone, and lets them go on one by one, without ports: no load
+// inFragments reports whether OVN cannot balance a datagram that comes in fragments and begins a connection. OVS 3.5
+// in userspace puts fragments together for conntrack alone, and lets them go on one by one, without ports: no load
 // balancer of OVN 25.03 matches any. The host's kernel puts them together, and has to choose the endpoint itself. The
 // kernel's datapath has whole datagrams.
 func inFragments(w *world.View, p world.ServicePort) bool {
@@ -70,11 +77,12 @@ func targetsMap(who, choice string, f world.Family) string {
 	return "services/" + who + "/" + choice + "." + f.String()
 }
 
-// Sets of a Service's addresses, protocols and ports: those whose clients' addresses are kept, and those whose clients
-// get the address of this host; those that have no endpoint here; those that only some clients may use, and with each
-// its clients.
+// Sets of a Service's addresses, protocols and ports: those whose clients' addresses are kept, those of networks
+// beside the default one, for which this host is a client as others, and those whose clients get the address of this
+// host; those that have no endpoint here; those that only some clients may use, and with each its clients.
 const (
 	setKept       = "kept"
+	setNetworks   = "networks"
 	setHidden     = "hidden"
 	setRefused    = "refused"
 	setRestricted = "guarded"
@@ -119,7 +127,7 @@ func (k kernel) declareSets() {
 			})
 		}
 	}
-	for _, name := range []string{setKept, setHidden, setRefused, setRestricted} {
+	for _, name := range []string{setKept, setNetworks, setHidden, setRefused, setRestricted} {
 		k.addSet(frontendSet(name, k.family), plan.NFTSetSpec{Key: key})
 	}
 	k.addSet(frontendSet(setClients, k.family), plan.NFTSetSpec{Key: address + " . " + key, Interval: true})
@@ -161,9 +169,10 @@ func (k kernel) addTranslation(who string, c plan.NFTChain, match string) {
 }
 
 // addSourceRules keeps the addresses of clients outside where the policy asks for it, before gateway.Firewall
-// masquerades what goes to pods. Packets that go on to another node's host get this host's address, or the answer would
-// not come back here. Requests of the host to an endpoint of its own come from that endpoint's address: a server that
-// is bound to no address answers by UDP from the address that its client asks from.
+// masquerades what goes to pods. Packets that go on to another node's host get this host's address, or the answer
+// would not come back here. Requests of the host to an endpoint of its own come from that endpoint's address: a server
+// that is bound to no address answers by UDP from the address that its client asks from. A pod of a network beside the
+// default one would answer the management port's address by its interface in the default network.
 func (k kernel) addSourceRules() {
 	c := k.out.AddChain(plan.ChainPostrouting)
 	asked := fmt.Sprintf("ct original %s daddr . meta l4proto . ct original proto-dst", k.ipKeyword())
@@ -175,6 +184,8 @@ func (k kernel) addSourceRules() {
 	}
 	k.addRule(c, "client kept", foreign+"oifname %q %s%s @%s accept", dev, balanced, asked,
 		frontendSet(setKept, k.family))
+	k.addRule(c, "client of networks", transport+"oifname %q %s @%s accept", dev, asked,
+		frontendSet(setNetworks, k.family))
 	k.addRule(c, "own endpoint", transport+"oifname \"lo\" ct status dnat snat %[1]s to %[1]s daddr", k.ipKeyword())
 	k.addRule(c, "client masqueraded", foreign+"oifname != %q %s @%s masquerade", dev, asked,
 		frontendSet(setHidden, k.family))
@@ -183,14 +194,9 @@ func (k kernel) addSourceRules() {
 // keepInside drops packets to cluster IPs that would leave by another link than the management port, because the host
 // has lost its route to the node switch. The switch answers for the addresses that no Service has (feature zone). It
 // does not drop packets to a cluster IP that the host itself has: NodeLocal DNSCache listens at one.
-func (k kernel) keepInside(ranges []netip.Prefix) {
-	c := k.out.AddChain(plan.ChainClusterIPGuard)
-	for _, s := range ranges {
-		if world.FamilyOf(s.Addr()) == k.family {
-			k.addRule(c, s.String(), "oifname != { %q, \"lo\" } %s daddr %s counter drop",
-				plan.DefaultNames().ManagementPort(), k.ipKeyword(), s)
-		}
-	}
+func (k kernel) keepInside(s netip.Prefix) {
+	c, dev := k.out.AddChain(plan.ChainClusterIPGuard), plan.DefaultNames().ManagementPort()
+	k.addRule(c, s.String(), "oifname != { %q, \"lo\" } %s daddr %s counter drop", dev, k.ipKeyword(), s)
 }
 
 func (k kernel) addRule(c plan.NFTChain, name, format string, args ...any) {

@@ -23,7 +23,7 @@ func (HostPorts) Per() world.Kind { return world.KindService }
 // Compile adds the elements of one Service, and its health check.
 func (HostPorts) Compile(w *world.View, key string, out *plan.Rows) {
 	s := w.Service(key)
-	if _, _, ok := w.Zone(); !ok || s == nil || !isInDefaultNetwork(w, s) {
+	if _, _, ok := w.Zone(); !ok || s == nil {
 		return
 	}
 	for _, p := range s.Ports {
@@ -50,7 +50,7 @@ type hostPort struct {
 // addElements adds the cluster IP, for processes of the host, and the addresses that the outside uses too.
 func (h hostPort) addElements() {
 	if h.getsFrontend(world.Frontend{IP: h.clusterIP, Protocol: h.p.Protocol, Port: h.p.Port}) &&
-		!h.byOVN(h.b.Internal) {
+		isInDefaultNetwork(h.w, h.s) && !h.byOVN(h.b.Internal) {
 		h.translateTo(ownHost, netip.AddrPortFrom(h.clusterIP, h.p.Port), equalShares(h.b.Internal), h.s.Affinity > 0)
 		h.translateForNetworks()
 	}
@@ -106,6 +106,8 @@ func equalShares(endpoints []world.Endpoint) []share {
 func (h hostPort) fromOutside() []share {
 	local := h.w.Config.GatewayMode == world.LocalGateway
 	switch {
+	case !isInDefaultNetwork(h.w, h.s):
+		return h.intoNetwork()
 	case !h.s.ExternalLocal:
 		return h.anyOf(h.b.Cluster, h.s.Affinity > 0)
 	case local && h.p.NodePort != 0 && !(inFragments(h.w, h.p) && len(h.b.LocalPods) > 0):
@@ -127,6 +129,9 @@ func (h hostPort) ofOwnHost() []share {
 		if nodes := h.nodePorts(); len(nodes) > 0 {
 			return nodes
 		}
+	}
+	if !isInDefaultNetwork(h.w, h.s) {
+		return h.intoNetwork()
 	}
 	return h.anyOf(h.b.Cluster, false)
 }
@@ -249,6 +254,11 @@ func (h hostPort) addSourceElements(at netip.AddrPort, to []share) {
 	switch {
 	case len(to) == 0:
 		h.addElement(setRefused, h.elementKey(at))
+	case !isInDefaultNetwork(h.w, h.s): // the network's gateway router hides clients from pods, as it balances by them
+		h.addElement(setNetworks, h.elementKey(at))
+		if !h.s.ExternalLocal {
+			h.addElement(setHidden, h.elementKey(at))
+		}
 	case !h.s.ExternalLocal && !byOVN:
 		h.addElement(setHidden, h.elementKey(at))
 	case h.s.ExternalLocal && (h.w.Config.GatewayMode == world.LocalGateway ||
@@ -273,11 +283,14 @@ func healthCheck(w *world.View, s *world.Service, out *plan.Rows) {
 	if s.HealthCheckPort == 0 || !s.ExternalLocal {
 		return
 	}
-	ready := map[netip.Addr]bool{}
+	ready, network := map[netip.Addr]bool{}, w.PrimaryNetwork(s.Namespace)
 	for _, p := range s.Ports {
-		for _, e := range p.Endpoints {
-			if e.Ready && world.FamilyOf(e.Addr()) == world.FamilyOf(s.ClusterIPs[0]) &&
-				isOnThisNode(w, ref.DefaultNetwork, e) {
+		f, endpoints := world.FamilyOf(s.ClusterIPs[0]), p.Endpoints
+		if network != ref.DefaultNetwork {
+			endpoints = endpointsIn(w, s, network, p, f)
+		}
+		for _, e := range endpoints {
+			if e.Ready && world.FamilyOf(e.Addr()) == f && isOnThisNode(w, network, e) {
 				ready[e.Addr()] = true
 			}
 		}

@@ -3,6 +3,7 @@ package service_test
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -72,43 +73,114 @@ var (
 	tenantBalancer = netip.MustParseAddr("203.0.113.88")
 )
 
-// TestServiceOfNetwork: a Service is served in its namespace's network alone, at its cluster IP, by the addresses that
-// its pods have there.
+// TestServiceOfNetwork: a Service leads into its namespace's network alone, to the addresses that its pods have there.
+// The host brings connections from outside to hosts itself, and others to the network's gateway router.
 func TestServiceOfNetwork(t *testing.T) {
 	for _, mode := range []world.GatewayMode{world.SharedGateway, world.LocalGateway} {
-		for local, want := range map[bool]string{
-			false: "blue_Service_tenant/web_TCP_cluster in blue_egret-services " +
-				"map[10.96.0.88:80:10.128.1.7:8080,10.128.2.8:8080,172.18.0.2:8080]\n",
-			true: "blue_Service_tenant/web_TCP_node_switch_n1 in blue_egret-services " +
-				"map[10.96.0.88:80:10.128.1.7:8080,172.18.0.2:8080]\n",
-		} {
+		for _, local := range []bool{false, true} {
 			w := tenantWorld(mode, local)
-			if have := rowsAbout(compile.Full(w, all.Features()), "tenant/web"); have != want {
-				t.Errorf("%s gateway, policies local %v: have\n%swant\n%s", mode, local, have, want)
+			plans := compile.Full(w, all.Features())
+			if have := balancersOf(plans, "tenant/web"); have != tenantBalancers[local] {
+				t.Errorf("%s gateway, policies local %v: have\n%swant\n%s", mode, local, have, tenantBalancers[local])
 			}
-			refused := service.Refusals(&w.View, w.Service("tenant/web"))
-			if len(refused) != 2 || !strings.Contains(refused[0].Message, "cluster IPs alone") {
-				t.Errorf("refused %v", refused)
+			if have := linesAbout(plans, "tenant/web"); have != tenantWays(local) {
+				t.Errorf("%s gateway, policies local %v: have\n%swant\n%s", mode, local, have, tenantWays(local))
 			}
-			if served := service.Served(&w.View, w.Service("tenant/web")); len(served) != 0 {
-				t.Errorf("served at %v", served)
+			if have := service.Refusals(&w.View, w.Service("tenant/web")); len(have) != 1 ||
+				!strings.Contains(have[0].Message, "endpoint 10.96.0.10") {
+				t.Errorf("refused %v", have)
+			}
+			if have := service.Served(&w.View,
+				w.Service("tenant/web")); len(have) != 1 || have[0].IP != tenantBalancer {
+				t.Errorf("served at %v", have)
 			}
 			w.DelNetwork("blue") // the namespace has none then
-			if have := rowsAbout(compile.Full(w, all.Features()), "tenant/web"); have != "" {
+			plans = compile.Full(w, all.Features())
+			if have := balancersOf(plans, "tenant/web") + linesAbout(plans, "tenant/web"); have != refusedWays(local) {
 				t.Errorf("%s gateway, without the network: have\n%s", mode, have)
 			}
 		}
 	}
 }
 
-// rowsAbout are the load balancers of a Service, and all lines of a plan that name one of its addresses and ports.
-func rowsAbout(s *plan.State, key string) string {
-	out := ""
+// tenantBalancers are the load balancers of Service web, by whether its policies are Local.
+var tenantBalancers = map[bool]string{
+	false: "blue_Service_tenant/web_TCP_cluster in blue_egret-services " +
+		"map[10.96.0.88:80:10.128.1.7:8080,10.128.2.8:8080,172.18.0.2:8080 " +
+		"203.0.113.88:80:10.128.1.7:8080,10.128.2.8:8080,172.18.0.2:8080]\n" +
+		"blue_Service_tenant/web_TCP_node_router_n1 in blue_egret-services-gateway " +
+		"map[10.96.0.88:80:10.128.1.7:8080,10.128.2.8:8080]\n" +
+		"blue_Service_tenant/web_TCP_node_switch_n1 in blue_egret-services " +
+		"map[172.18.0.2:30999:10.128.1.7:8080,10.128.2.8:8080,172.18.0.2:8080 " +
+		"172.19.1.2:30999:10.128.1.7:8080,10.128.2.8:8080,172.18.0.2:8080]\n",
+	true: "blue_Service_tenant/web_TCP_cluster in blue_egret-services " +
+		"map[203.0.113.88:80:10.128.1.7:8080,10.128.2.8:8080,172.18.0.2:8080]\n" +
+		"blue_Service_tenant/web_TCP_node_local_router_n1 in blue_egret-services-gateway " +
+		"map[10.96.0.88:80:10.128.1.7:8080]\n" +
+		"blue_Service_tenant/web_TCP_node_switch_n1 in blue_egret-services " +
+		"map[10.96.0.88:80:10.128.1.7:8080,172.18.0.2:8080 " +
+		"172.18.0.2:30999:10.128.1.7:8080,10.128.2.8:8080,172.18.0.2:8080 " +
+		"172.19.1.2:30999:10.128.1.7:8080,10.128.2.8:8080,172.18.0.2:8080]\n",
+}
+
+// tenantWays are the ways from outside to them.
+func tenantWays(local bool) string {
+	first, check := "0-21844", "" // of a host and two pods
+	if local {
+		first, check = "0-32767", "health check 32000 of tenant/web: 2 endpoints\n"
+	}
+	var last int
+	fmt.Sscanf(first, "0-%d", &last)
+	out := "flow breth0 table=1,priority=50,tcp,dl_dst=02:00:00:00:00:01,nw_dst=203.0.113.88,tp_dst=80 " +
+		"actions=ct(commit,zone=64000,exec(set_field:0x2->ct_mark)),LOCAL\n" + check +
+		"nb Logical_Router_Static_Route/ovn_cluster_router/dst-ip/10.96.0.88/32/169.254.0.11 in " +
+		"Logical_Router/ovn_cluster_router ip_prefix=10.96.0.88/32 nexthop=169.254.0.11 output_port=rtol-blue_n1 " +
+		"policy=dst-ip\n"
+	for _, at := range tenantFronts {
+		out += fmt.Sprintf("nft elem services/2-all/shares.v4 %s . %s -> 172.18.0.2 . 8080\n", at, first) +
+			fmt.Sprintf("nft elem services/2-all/shares.v4 %s . %d-65535 -> 10.96.0.88 . 80\n", at, last+1)
+	}
+	if !local {
+		out += elements("hidden")
+	}
+	return out + elements("networks") + "set egret-network-services.v4 has 10.96.0.88\n"
+}
+
+var tenantFronts = []string{"172.18.0.2 . tcp . 30999", "172.19.1.2 . tcp . 30999", "203.0.113.88 . tcp . 80"}
+
+// elements are those of a set with all fronts.
+func elements(set string) (out string) {
+	for _, at := range tenantFronts {
+		out += fmt.Sprintf("nft elem services/%s.v4 %s\n", set, at)
+	}
+	return out
+}
+
+// refusedWays are those of a Service without a network.
+func refusedWays(local bool) string {
+	out := "flow breth0 table=1,priority=50,tcp,dl_dst=02:00:00:00:00:01,nw_dst=203.0.113.88,tp_dst=80 " +
+		"actions=ct(commit,zone=64000,exec(set_field:0x2->ct_mark)),LOCAL\n"
+	if local {
+		out += "health check 32000 of tenant/web: 0 endpoints\n"
+	}
+	return out + elements("refused")
+}
+
+// balancersOf are the load balancers of a Service, by name.
+func balancersOf(s *plan.State, key string) string {
+	var out []string
 	for id, row := range s.NB.Rows() {
 		if id.Table == "Load_Balancer" && strings.Contains(id.Name, key) {
-			out += fmt.Sprintln(id.Name, "in", row.Parent.Name, row.Cols["vips"])
+			out = append(out, fmt.Sprintln(id.Name, "in", row.Parent.Name, row.Cols["vips"]))
 		}
 	}
+	slices.Sort(out)
+	return strings.Join(out, "")
+}
+
+// linesAbout are all lines of a plan that name a Service or one of its addresses and ports, but for load balancers.
+func linesAbout(s *plan.State, key string) string {
+	out := ""
 	for line := range strings.SplitSeq(s.Text(), "\n") {
 		if strings.Contains(line, "Load_Balancer/blue_") {
 			continue

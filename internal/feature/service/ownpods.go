@@ -14,20 +14,20 @@ func toOwnPods(w *world.View, n *world.Node, f world.Family, router netip.Addr, 
 	at := w.Config.LocalOnly(f)
 	key := plan.RouteKey{Table: plan.MainTable, Dst: world.Single(at)}
 	plan.Add(&out.Routes, key, plan.Route{Dev: plan.DefaultNames().ManagementPort(), Via: router})
-	onlyAnswers(f, at, out)
+	onlyAnswers(f, at.String(), out)
 	if w.Config.GatewayMode == world.SharedGateway && w.Host().UplinkMAC != "" {
 		byGatewayRouter(w, n, f, at, out)
 	}
 }
 
-// onlyAnswers drops and counts what has that address as source and is of no connection that the host has translated:
-// it would leave with it.
-func onlyAnswers(f world.Family, at netip.Addr, out *plan.Rows) {
+// onlyAnswers drops and counts what has a source, an address or a range of them, that is for use inside, and is of no
+// connection that the host has translated: it would leave with it.
+func onlyAnswers(f world.Family, source string, out *plan.Rows) {
 	c, ip := out.AddChain(plan.ChainForward), [...]string{"ip", "ip6"}[f]
 	for name, state := range map[string]string{"": "ct direction original",
 		"no connection ": "ct state { invalid, untracked }"} {
-		plan.Add(&out.NFTRules, plan.NFTRule{Chain: c, Name: plan.ForwardUntranslated + name + at.String()},
-			ip+" saddr "+at.String()+" "+state+" counter drop")
+		plan.Add(&out.NFTRules, plan.NFTRule{Chain: c, Name: plan.ForwardUntranslated + name + source},
+			ip+" saddr "+source+" "+state+" counter drop")
 	}
 }
 

@@ -27,10 +27,11 @@ func forSome(s *world.Service, ip netip.Addr) bool {
 	return len(s.SourceRanges) > 0 && slices.Contains(s.LoadBalancerIPs, ip)
 }
 
-// refusePods drops packets from pods of this node to an address that is for some clients only, if the pods are not
+// refusePods drops packets from pods of a switch to an address that is for some clients only, if the pods are not
 // among these, before the switch balances it. Packets that the host sends in by its management port never have such a
 // destination: the host has translated it, for its own set of clients.
-func refusePods(w *world.View, s *world.Service, p world.ServicePort, f world.Family, ip netip.Addr, out *plan.Rows) {
+func refusePods(w *world.View, s *world.Service, p world.ServicePort, f world.Family, ip netip.Addr, sw plan.RowID,
+	out *plan.Rows) {
 	if !forSome(s, ip) {
 		return
 	}
@@ -43,5 +44,5 @@ func refusePods(w *world.View, s *world.Service, p world.ServicePort, f world.Fa
 		match += fmt.Sprintf(" && %s.src != {%s}", f.Match(), strings.Join(texts, ", "))
 	}
 	name := fmt.Sprintf("service/%s/%s/%s", s.Key(), p.Protocol, netip.AddrPortFrom(ip, p.Port))
-	out.AddACL(name, plan.Switch(plan.DefaultNames().NodeSwitch(w.Self)), plan.PriorityRefuse, match)
+	out.AddACL(name, sw, plan.PriorityRefuse, match)
 }

@@ -148,6 +148,7 @@ func (z ownPart) gatewayRouter() {
 	} else {
 		z.linkToDefaultNetwork()
 	}
+	z.snatUnanswered()
 }
 
 // linkToBridge is the outer side of the default network's gateway router.
@@ -169,7 +170,6 @@ func (z ownPart) linkToBridge() {
 			z.out.AddRoute(gr, "dst-ip", defaultRoute(f), via.String(), z.names.GatewayToExternal(z.Node.Name))
 		}
 	}
-	z.snatUnanswered()
 }
 
 // linkToDefaultNetwork is that of the gateway router of a network beside it. Both ends are /32, which OVN takes where

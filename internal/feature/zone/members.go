@@ -1,21 +1,27 @@
 package zone
 
 import (
+	"iter"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
-// members are the pods that are in another network than the default one, or wait for it, and the EgressIPs that select
-// them.
+// members are the pods that are in another network than the default one, or wait for it, the EgressIPs that select
+// them, and the Services of their namespaces that all nodes serve.
 type members struct {
-	places   map[string]place                              // by pod, "namespace/name"
-	counts   map[string]map[string]int                     // pods by node and namespace
-	selected map[string]map[string]int                     // pods by EgressIP and namespace
-	hosts    map[string][]string                           // nodes by EgressIP, as its status names them
-	hosted   map[string][]string                           // EgressIPs by node
-	stale    struct{ pods, namespaces, egressIPs changes } // since they were last followed
+	places   map[string]place          // by pod, "namespace/name"
+	counts   map[string]map[string]int // pods by node and namespace
+	selected map[string]map[string]int // pods by EgressIP and namespace
+	hosts    map[string][]string       // nodes by EgressIP, as its status names them
+	hosted   map[string][]string       // EgressIPs by node
+	services map[string][]string       // those that all nodes serve, by namespace, of all namespaces
+	serving  map[string]struct{}       // the namespaces of these that have a network of their own
+	// stale is what has changed since it was last followed.
+	stale struct{ pods, namespaces, egressIPs, services changes }
 }
 
 // place is where a pod is, and which EgressIPs select it.
@@ -33,8 +39,9 @@ type changes map[string]struct{}
 
 func newMembers() *members {
 	m := &members{places: map[string]place{}, counts: map[string]map[string]int{},
-		selected: map[string]map[string]int{}, hosts: map[string][]string{}, hosted: map[string][]string{}}
-	m.stale.pods, m.stale.namespaces, m.stale.egressIPs = changes{}, changes{}, changes{}
+		selected: map[string]map[string]int{}, hosts: map[string][]string{}, hosted: map[string][]string{},
+		services: map[string][]string{}, serving: map[string]struct{}{}}
+	m.stale.pods, m.stale.namespaces, m.stale.egressIPs, m.stale.services = changes{}, changes{}, changes{}, changes{}
 	return m
 }
 
@@ -47,10 +54,12 @@ func (m *members) noteChanged(e world.Entry) {
 		m.stale.namespaces[e.Key] = struct{}{}
 	case world.KindEgressIP:
 		m.stale.egressIPs[e.Key] = struct{}{}
+	case world.KindService:
+		m.stale.services[e.Key] = struct{}{}
 	}
 }
 
-// noteAll takes all pods and EgressIPs for changed.
+// noteAll takes all pods, EgressIPs and Services for changed.
 func (m *members) noteAll(w *world.World) {
 	for _, namespace := range w.Keys(world.KindNamespace) {
 		m.stale.namespaces[namespace] = struct{}{}
@@ -58,10 +67,13 @@ func (m *members) noteAll(w *world.World) {
 	for _, name := range w.EgressIPs() {
 		m.stale.egressIPs[name] = struct{}{}
 	}
+	for _, key := range w.Services() {
+		m.stale.services[key] = struct{}{}
+	}
 }
 
-// followChanges takes in what has changed, and calls changed for each node that has other pods, or hosts an EgressIP
-// for other ones.
+// followChanges takes in what has changed, and calls changed for each node that has other pods, hosts an EgressIP for
+// other ones, or serves other Services.
 func (m *members) followChanges(w *world.World, changed func(node string)) {
 	for name := range m.stale.egressIPs {
 		m.followEgressIP(name, w.EgressIP(name), changed)
@@ -74,9 +86,37 @@ func (m *members) followChanges(w *world.World, changed func(node string)) {
 	for key := range m.stale.pods {
 		m.followPod(w, key, changed)
 	}
+	m.followServices(w, changed)
 	clear(m.stale.egressIPs)
+	clear(m.stale.services)
 	clear(m.stale.namespaces)
 	clear(m.stale.pods)
+}
+
+// followServices takes in which namespaces have Services that all nodes serve.
+func (m *members) followServices(w *world.World, changed func(node string)) {
+	stale := maps.Clone(m.stale.namespaces)
+	for key := range m.stale.services {
+		namespace, _, _ := strings.Cut(key, "/")
+		world.NoteInIndex(m.services, namespace, key, w.ServiceSpec(key).ServedEverywhere())
+		stale[namespace] = struct{}{}
+	}
+	turned := false
+	for namespace := range stale {
+		ns := w.Namespace(namespace)
+		_, was := m.serving[namespace]
+		is := len(m.services[namespace]) > 0 && ns != nil && ns.OwnNetwork
+		if turned = turned || was != is; is {
+			m.serving[namespace] = struct{}{}
+		} else {
+			delete(m.serving, namespace)
+		}
+	}
+	for _, node := range w.Nodes() {
+		if turned {
+			changed(node)
+		}
+	}
 }
 
 // followEgressIP takes in which nodes the status of an EgressIP names.
@@ -162,27 +202,29 @@ func addCount(counts map[string]map[string]int, key, of string, by int) (turned 
 	return (was == 0) != (was+by == 0)
 }
 
-// networksOf are the networks of which a node needs a part, sorted: those of its pods, and those of pods that an
-// EgressIP selects which the node hosts. Pods whose namespace waits for its network count for none.
+// networksOf are the networks of which a node needs a part, sorted: those of its pods, those of pods that an EgressIP
+// selects which the node hosts, and those of Services that all nodes serve. Namespaces that wait for their network
+// count for none.
 func (m *members) networksOf(w *world.View, node string) (out []string) {
-	add := func(namespaces map[string]int) {
+	add := func(namespaces iter.Seq[string]) {
 		for namespace := range namespaces {
 			if name := w.PrimaryNetwork(namespace); name != "" && name != ref.DefaultNetwork {
 				out = append(out, name)
 			}
 		}
 	}
-	add(m.counts[node])
+	add(maps.Keys(m.counts[node]))
+	add(maps.Keys(m.serving))
 	for _, e := range m.hosted[node] {
-		add(m.selected[e])
+		add(maps.Keys(m.selected[e]))
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
 }
 
-// hasMembers reports whether a node has such pods, or hosts an EgressIP for such pods. The network of a namespace can
-// come, go and be another one.
+// hasMembers reports whether a node has such pods, hosts an EgressIP for such pods, or serves such Services. The
+// network of a namespace can come, go and be another one.
 func (m *members) hasMembers(node string) bool {
 	selects := func(e string) bool { return len(m.selected[e]) > 0 }
-	return len(m.counts[node]) > 0 || slices.ContainsFunc(m.hosted[node], selects)
+	return len(m.counts[node]) > 0 || len(m.serving) > 0 || slices.ContainsFunc(m.hosted[node], selects)
 }

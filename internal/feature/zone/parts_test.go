@@ -134,6 +134,61 @@ func TestPartsFollowEgressIPs(t *testing.T) {
 	x.have("a blue [10.9.0.0/24]", "a red [10.9.0.0/24]")
 }
 
+// TestPartsFollowServices: all nodes have a part of a network while a Service there is served at each of them, a node
+// that joins, too. The Service may be there before its namespace.
+func TestPartsFollowServices(t *testing.T) {
+	x := tellNetworked(t)
+	x.network(1, "blue", "10.9.0.0/22")
+	service := func(change func(*world.Service)) {
+		s := &world.Service{Namespace: "of-blue", Name: "s", UID: "s", Ports: []world.ServicePort{{NodePort: 30000}}}
+		change(s)
+		x.w.SetService(s)
+	}
+	everywhere := func(*world.Service) {}
+	inside := func(s *world.Service) { s.Ports[0].NodePort = 0 }
+	x.w.SetService(&world.Service{Namespace: "default", Name: "s", UID: "s", Ports: []world.ServicePort{{NodePort: 3}}})
+	service(inside)
+	x.have()
+	service(everywhere)
+	both := []string{"a blue [10.9.0.0/24]", "b blue [10.9.1.0/24]"}
+	x.have(both...)
+	for _, change := range []func(*world.Service){inside, func(s *world.Service) { s.ExternalLocal = true }} {
+		service(change)
+		x.now = x.have(both...)
+		x.have()
+		service(everywhere)
+		x.have(both...)
+	}
+	x.w.SetNode(node("c", 0))
+	x.have(append(both, "c blue [10.9.2.0/24]")...)
+	x.w.DelNamespace("of-blue")
+	x.now = x.have(append(both, "c blue [10.9.2.0/24]")...)
+	x.have()
+	x.w.SetNamespace(&world.Namespace{Name: "of-blue", OwnNetwork: true})
+	x.have(append(both, "c blue [10.9.2.0/24]")...)
+	x.d = zone.NewAllocator()
+	x.w.FollowChanges(x.d.NoteChanged)
+	if again := x.have(append(both, "c blue [10.9.2.0/24]")...); !again.IsZero() {
+		t.Error("the next leader takes a part from a node that serves")
+	}
+	for _, text := range []string{"balancer", "external"} {
+		ips := []netip.Addr{netip.MustParseAddr("192.0.2.1")}
+		service(func(s *world.Service) {
+			if inside(s); text == "balancer" {
+				s.LoadBalancerIPs = ips
+			} else {
+				s.ExternalIPs = ips
+			}
+		})
+		if again := x.have(append(both, "c blue [10.9.2.0/24]")...); !again.IsZero() {
+			t.Errorf("with the address of its %s, parts are to be released", text)
+		}
+	}
+	x.w.DelService("of-blue/s")
+	x.now = x.have(append(both, "c blue [10.9.2.0/24]")...)
+	x.have()
+}
+
 // selectorOf selects objects that have one of the values of a label.
 func selectorOf(key string, values ...string) labels.Selector {
 	r, err := labels.NewRequirement(key, selection.In, values)

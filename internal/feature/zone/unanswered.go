@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -24,12 +25,17 @@ func (z ownPart) snatUnanswered() {
 	})
 	for _, f := range z.Families() {
 		z.addSourceNAT(name, join, z.JoinAddr(z.Node.ID, f).Addr().String(), f)
+		if z.Name != ref.DefaultNetwork {
+			continue // it balances to its own pods
+		}
 		if primary, ok := f.Of(z.Host.Primary); ok {
 			z.addSourceNAT(name, external, primary.Addr().String(), f)
 		}
 	}
 	z.clearMark(name, z.names.JoinSwitch(), z.names.JoinToGateway(z.Node.Name))
-	z.clearMark(name, z.names.ExternalSwitch(z.Node.Name), z.names.ExternalToGateway(z.Node.Name))
+	if z.Name == ref.DefaultNetwork {
+		z.clearMark(name, z.names.ExternalSwitch(z.Node.Name), z.names.ExternalToGateway(z.Node.Name))
+	}
 }
 
 // addSourceNAT gives what has the mark the address of the port by which it leaves.
