@@ -19,6 +19,7 @@ import (
 	v1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/sandbox"
+	"github.com/egret-net/egret/test/harness"
 	"github.com/egret-net/egret/test/oracle"
 	"github.com/egret-net/egret/test/traffic"
 )
@@ -35,8 +36,9 @@ type cluster struct {
 	hosts  []sandbox.Member
 	// healthPort is that of the agents' health service; 0: nodes are probed at TCP port 9.
 	healthPort int
-	right      *oracle.Oracle // of what pods' packets may leave with
-	listens    *testing.T     // the test that tells who was heard if it fails
+	right      *oracle.Oracle           // of what pods' packets may leave with
+	listens    *testing.T               // the test that tells who was heard if it fails
+	drops      map[string]harness.Drops // of the switches, at the end of the previous test
 }
 
 func start(ctx context.Context, o sandbox.Options) (*cluster, error) {

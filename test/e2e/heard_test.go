@@ -2,12 +2,15 @@ package e2e
 
 import (
 	"bufio"
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/egret-net/egret/test/harness"
 )
 
 // telling are, by the log of a node, the lines that say what moves addresses and ends connections on a busy machine
@@ -24,7 +27,8 @@ var telling = map[string][]string{
 
 var stoodStillOrEnded = []string{"|EMER|", "Unreasonably long", "fatal-signal"}
 
-// tellsWhoWasHeard has a test that fails print what its nodes' logs tell of the time it ran.
+// tellsWhoWasHeard has a test that fails print what its nodes' logs tell of the time it ran. A test fails if switches
+// dropped recirculated frames meanwhile.
 func (c *cluster) tellsWhoWasHeard(t *testing.T) {
 	if c.listens == t {
 		return
@@ -32,6 +36,7 @@ func (c *cluster) tellsWhoWasHeard(t *testing.T) {
 	c.listens = t
 	begin := time.Now()
 	t.Cleanup(func() {
+		c.dropsNoRecirculated(t)
 		if !t.Failed() {
 			return
 		}
@@ -43,6 +48,24 @@ func (c *cluster) tellsWhoWasHeard(t *testing.T) {
 			}
 		}
 	})
+}
+
+// dropsNoRecirculated fails a test if a switch has dropped frames meanwhile that went through conntrack too often.
+func (c *cluster) dropsNoRecirculated(t *testing.T) {
+	var drops map[string]harness.Drops
+	err := harness.Until(context.Background(), soon, time.Second, func() (err error) { // a switch may be starting
+		drops, err = harness.DropsOf(context.Background(), c.Cluster)
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	for node, now := range drops {
+		if n := now.Since(c.drops[node]).Recirculated(); n > 0 {
+			t.Errorf("the switch of %s dropped %d frames that went through conntrack too often", node, n)
+		}
+	}
+	c.drops = drops
 }
 
 // since are the lines of a log about something, from a time on.

@@ -53,6 +53,7 @@ func theTwoNodes(t *testing.T) *cluster {
 	if len(running.nodes) != 2 {
 		t.Skip("needs a sandbox of two nodes: EGRET_E2E_NODES=2")
 	}
+	running.tellsWhoWasHeard(t)
 	return running
 }
 
@@ -65,6 +66,7 @@ func theBalanced(t *testing.T) *cluster {
 	if !running.Options().MetalLB {
 		t.Skip("needs a sandbox with MetalLB: EGRET_E2E_METALLB=1")
 	}
+	running.tellsWhoWasHeard(t)
 	return running
 }
 

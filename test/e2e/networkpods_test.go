@@ -56,19 +56,6 @@ func TestNetworkPods(t *testing.T) {
 			x.n.reachesNone(t, x.pod, x.what, x.ips)
 		}
 	})
-	c.dropsNoRecirculated(t)
-}
-
-// dropsNoRecirculated: OVS' userspace datapath (3.5) drops packets that go through conntrack too often on one way. TCP
-// sends them again, so that only this counter tells.
-func (c *cluster) dropsNoRecirculated(t *testing.T) {
-	t.Helper()
-	for _, n := range c.nodes {
-		const counter = "datapath_drop_recirc_error"
-		if out := strings.TrimSpace(c.on(t, n.Name, "ovs-appctl", "coverage/read-counter", counter)); out != "0" {
-			t.Errorf("%s: %s is %s", n.Name, counter, out)
-		}
-	}
 }
 
 // tenant is a namespace with its own network. The addresses of its pods in the default network are the namespace's, by

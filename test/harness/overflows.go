@@ -75,3 +75,7 @@ func (d Drops) Overflows() int {
 
 // late are Open vSwitch's own: its threads that decide about new flows stood still, or had too many at once.
 var late = []string{"datapath_drop_lock_error", "datapath_drop_upcall_error"}
+
+// Recirculated counts the frames that went through conntrack too often on one way: Open vSwitch's userspace datapath
+// (3.5) drops these. TCP sends them again, so that only this counter tells.
+func (d Drops) Recirculated() int { return d["datapath_drop_recirc_error"] }
