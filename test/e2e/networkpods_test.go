@@ -70,40 +70,55 @@ type tenant struct {
 func (c *cluster) tenant(t *testing.T, network string) *tenant {
 	t.Helper()
 	n := &tenant{c.namespace(t, map[string]string{v1.LabelPrimaryNetwork: ""}), network, map[string][]netip.Addr{}}
-	spec := v1.Layer3Config{Role: v1.RolePrimary}
-	for _, ip := range c.nodes[0].IPs {
-		subnet := v1.Layer3Subnet{CIDR: "fd00:128::/48", HostSubnet: 64}
-		if ip.Is4() {
-			subnet = v1.Layer3Subnet{CIDR: "10.128.0.0/16", HostSubnet: 24}
-		}
-		spec.Subnets = append(spec.Subnets, subnet)
-	}
-	own := &v1.UserDefinedNetwork{ObjectMeta: metav1.ObjectMeta{Namespace: n.name, Name: network},
-		Spec: v1.UserDefinedNetworkSpec{Topology: v1.TopologyLayer3, Layer3: &spec}}
-	must(t, c.kube.EgressIP.Post().Namespace(n.name).Resource("userdefinednetworks").Body(own).
-		Do(t.Context()).Error())
+	n.asksFor("10.128.0.0/16", "fd00:128::/48")
 	n.hasNetwork("userdefinednetworks", n.name, network, n.name+"_"+network)
 	return n
 }
 
-// runs creates pods one after the other, in turn on the first two nodes. A pod is Ready when its kubelet has probed
-// it.
+// asksFor creates the network of the tenant, with those of the subnets whose family the cluster has.
+func (n *tenant) asksFor(subnets ...v1.CIDR) {
+	n.t.Helper()
+	spec := v1.Layer3Config{Role: v1.RolePrimary}
+	for _, s := range subnets {
+		if len(ofFamily(n.c.nodes[0].IPs, netip.MustParsePrefix(string(s)).Addr())) > 0 {
+			spec.Subnets = append(spec.Subnets, v1.Layer3Subnet{CIDR: s})
+		}
+	}
+	own := &v1.UserDefinedNetwork{ObjectMeta: metav1.ObjectMeta{Namespace: n.name, Name: n.network},
+		Spec: v1.UserDefinedNetworkSpec{Topology: v1.TopologyLayer3, Layer3: &spec}}
+	must(n.t, n.c.kube.EgressIP.Post().Namespace(n.name).Resource("userdefinednetworks").Body(own).
+		Do(n.t.Context()).Error())
+}
+
+// runs creates pods one after the other, in turn on the first two nodes.
 func (n *tenant) runs(names ...string) {
 	n.t.Helper()
 	for i, name := range names {
-		o := n.object(pod{name: name, node: n.c.nodes[i%2], sends: true})
-		o.Spec.Containers[0].ReadinessProbe = &corev1.Probe{PeriodSeconds: 1, ProbeHandler: corev1.ProbeHandler{
-			HTTPGet: &corev1.HTTPGetAction{Port: intOrString(podPort)}}}
-		_, err := n.c.api.CoreV1().Pods(n.name).Create(n.t.Context(), o, metav1.CreateOptions{})
-		must(n.t, err)
-		within(n.t, podsTimeout, func() error { return n.learn(name) })
-		entry := n.entries(name)[n.name+"/"+n.network]
-		for _, text := range entry.IPs {
-			n.own[name] = append(n.own[name], netip.MustParsePrefix(text).Addr())
-		}
+		n.starts(pod{name: name, node: n.c.nodes[i%2], sends: true})
+		n.joins(name)
 		if len(n.own[name]) != len(n.c.nodes[0].IPs) {
-			n.t.Fatalf("pod %s has in its network %+v", name, entry)
+			n.t.Fatalf("pod %s has in its network %v", name, n.own[name])
 		}
+	}
+}
+
+// starts creates a pod that is Ready when its kubelet has probed it.
+func (n *tenant) starts(p pod) {
+	n.t.Helper()
+	o := n.object(p)
+	o.Spec.Containers[0].ReadinessProbe = &corev1.Probe{PeriodSeconds: 1, ProbeHandler: corev1.ProbeHandler{
+		HTTPGet: &corev1.HTTPGetAction{Port: intOrString(podPort)}}}
+	_, err := n.c.api.CoreV1().Pods(n.name).Create(n.t.Context(), o, metav1.CreateOptions{})
+	must(n.t, err)
+}
+
+// joins waits until a pod is Ready, and notes its addresses in the network.
+func (n *tenant) joins(name string) {
+	n.t.Helper()
+	within(n.t, podsTimeout, func() error { return n.learn(name) })
+	n.own[name] = nil
+	for _, text := range n.entries(name)[n.name+"/"+n.network].IPs {
+		n.own[name] = append(n.own[name], netip.MustParsePrefix(text).Addr())
 	}
 }
 

@@ -3,6 +3,10 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -52,6 +56,38 @@ func TestUserNetworks(t *testing.T) {
 	n.losesNetwork("userdefinednetworks", n.name, "net")
 	n.hasNetwork("clusteruserdefinednetworks", "", n.name, "cluster_udn_"+n.name)
 	n.losesNetwork("clusteruserdefinednetworks", "", n.name)
+}
+
+var yamlBlock = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$")
+
+// TestUserNetworksPage applies the manifests of docs/user-networks.md. A pod of that network leaves with that egress
+// IP.
+func TestUserNetworksPage(t *testing.T) {
+	c := theCluster(t)
+	c.inOneMode(t)
+	page, err := os.ReadFile("../../docs/user-networks.md")
+	must(t, err)
+	c.labelEgress(t, c.nodes[2])
+	file := filepath.Join(t.TempDir(), "objects.yaml")
+	for _, block := range yamlBlock.FindAllSubmatch(page, -1) {
+		must(t, os.WriteFile(file, block[1], 0o600))
+		c.kubectl(t, "apply", "-f", file)
+		t.Cleanup(func() { _, _ = c.tryKubectl(context.Background(), "delete", "--ignore-not-found", "-f", file) })
+	}
+	shop := &namespace{t: t, c: c, name: "shop", ips: map[string][]netip.Addr{}, at: map[string]string{}}
+	n := &tenant{shop, "blue", map[string][]netip.Addr{}}
+	n.hasNetwork("clusteruserdefinednetworks", "", n.network, "cluster_udn_"+n.network)
+	n.starts(pod{name: "web", node: c.nodes[0]})
+	n.joins("web")
+	if ips := n.own["web"]; len(ips) != 1 || !netip.MustParsePrefix("10.128.0.0/16").Contains(ips[0]) {
+		t.Errorf("the pod has in its network %v", ips)
+	}
+	egressIP{t, c, "shop"}.readyOn(c.nodes[2])
+	outside := c.outside(0)
+	outside.ips = ofFamily(outside.ips, n.own["web"][0])
+	n.from("web").to(outside).soonArrivesAs(netip.MustParseAddr("172.18.0.77"))
+	n.deletes("web")
+	n.losesNetwork("clusteruserdefinednetworks", "", n.network)
 }
 
 // tells waits for an Event of a pod.
@@ -115,9 +151,15 @@ func (n *namespace) definition(name string) *rest.Request {
 // losesNetwork deletes a request, and returns when it and its definition are gone.
 func (n *namespace) losesNetwork(plural, namespace, name string) {
 	n.t.Helper()
-	client := n.c.kube.EgressIP
-	must(n.t, client.Delete().NamespaceIfScoped(namespace, namespace != "").Resource(plural).Name(name).
+	must(n.t, n.c.kube.EgressIP.Delete().NamespaceIfScoped(namespace, namespace != "").Resource(plural).Name(name).
 		Do(n.t.Context()).Error())
+	n.awaitNoNetwork(plural, namespace, name)
+}
+
+// awaitNoNetwork returns when a request that was deleted and its definition are gone.
+func (n *namespace) awaitNoNetwork(plural, namespace, name string) {
+	n.t.Helper()
+	client := n.c.kube.EgressIP
 	within(n.t, soon, func() error {
 		request := client.Get().NamespaceIfScoped(namespace, namespace != "").Resource(plural).Name(name)
 		for _, err := range []error{request.Do(n.t.Context()).Error(), n.definition(name).Do(n.t.Context()).Error()} {
