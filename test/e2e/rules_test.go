@@ -30,6 +30,9 @@ done
 echo "SB Logical_Flow $(ovn-sbctl --format=csv --columns=match,actions list Logical_Flow | grep -cE '[$]|10\.244\.99\.|fd00:10:244:99:')"
 echo "flows breth0 $(ovs-ofctl dump-flows breth0 cookie=0xdeff105/0xffffffff | grep -c cookie)"
 echo "rules nft $(nft -a list ruleset | grep -v elements | grep -c ' # handle ')"
+echo "interfaces $(ovs-vsctl --bare --columns=_uuid list Interface | grep -c .)"
+echo "routes ip $(ip route show table all | grep -c .)"
+echo "routes ip6 $(ip -6 route show table all | grep -c .)"
 echo "rules ip $(ip rule | grep -c .)"
 echo "rules ip6 $(ip -6 rule | grep -c .)"
 `
