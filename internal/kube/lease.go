@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -22,31 +23,44 @@ type AgentLease struct {
 	Lasts   time.Duration
 }
 
-// RenewAgentLease says that a node's agent lives, for as long as a renewal lasts. The Node, by its UID, owns the Lease,
-// so that it goes with the Node. The time in it is for people: readers count from when they see the renewal.
-func (c *Clients) RenewAgentLease(ctx context.Context, node, uid string, lasts time.Duration, now time.Time) error {
-	seconds, renewed := int32(lasts/time.Second), metav1.NewMicroTime(now)
+// RenewAgentLease says that a node's agent lives, for as long as a renewal lasts. The Node, by its UID, owns the
+// Lease, so that it goes with the Node. The time in it is for people: readers count from when they see the renewal.
+// last is the version that the last renewal returned; "": none did. If the Lease has another one, or is gone, that is
+// ErrLeaseChanged: nobody but the agent writes it.
+func (c *Clients) RenewAgentLease(ctx context.Context, node, uid string, lasts time.Duration, now time.Time,
+	last string) (version string, err error) {
+	seconds, at := int32(lasts/time.Second), metav1.NewMicroTime(now)
 	owners := []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node, UID: types.UID(uid)}}
 	l := &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Name: node, Namespace: AgentLeaseNamespace, OwnerReferences: owners},
 		Spec: coordinationv1.LeaseSpec{HolderIdentity: &node, LeaseDurationSeconds: &seconds,
-			RenewTime: &renewed},
+			RenewTime: &at},
 	}
-	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"ownerReferences": owners}, "spec": l.Spec})
+	metadata := map[string]any{"ownerReferences": owners}
+	if last != "" {
+		metadata["resourceVersion"] = last
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": metadata, "spec": l.Spec})
 	if err != nil {
-		return err
+		return "", err
 	}
+	renewed := &coordinationv1.Lease{}
 	err = c.Coordination.Patch(types.MergePatchType).Namespace(AgentLeaseNamespace).Resource("leases").Name(node).
-		Body(patch).Do(ctx).Error()
-	if apierrors.IsNotFound(err) {
-		err = c.Coordination.Post().Namespace(AgentLeaseNamespace).Resource("leases").Body(l).Do(ctx).Error()
+		Body(patch).Do(ctx).Into(renewed)
+	switch gone := apierrors.IsNotFound(err); {
+	case last != "" && (gone || apierrors.IsConflict(err)):
+		err = ErrLeaseChanged
+	case gone:
+		err = c.Coordination.Post().Namespace(AgentLeaseNamespace).Resource("leases").Body(l).Do(ctx).Into(renewed)
 	}
 	if err != nil {
-		return fmt.Errorf("renew Lease %s/%s: %w", AgentLeaseNamespace, node, err)
+		return "", fmt.Errorf("renew Lease %s/%s: %w", AgentLeaseNamespace, node, err)
 	}
-	return nil
+	return renewed.ResourceVersion, nil
 }
+
+// ErrLeaseChanged says that a Lease is not as its agent left it: its answer was lost, or etcd was restored.
+var ErrLeaseChanged = errors.New("it has changed since the last renewal")
 
 // AgentLeases returns all agents' Leases, by node, as they are now: a list without a resourceVersion is consistent.
 func (c *Clients) AgentLeases(ctx context.Context) (map[string]AgentLease, error) {

@@ -246,3 +246,44 @@ func TestSourceResumes(t *testing.T) {
 		t.Errorf("%d lists, went back %d times", lists, source.WentBack())
 	}
 }
+
+// TestSourceListsAgain: the process stood still until the restored history had got as far as its watch was. Nothing but
+// ListAgain has it list then.
+func TestSourceListsAgain(t *testing.T) {
+	h := &history{version: 9000, name: "before", stop: make(chan struct{})}
+	source, w, until := follow(t, h, slog.New(slog.DiscardHandler))
+	watching := func(n int) func() bool { return func() bool { _, watches := h.counts(); return watches >= n } }
+	until("watching", watching(1))
+	time.Sleep(longWatch)
+	h.restart(9100, "restored")
+	until("watching on", watching(2))
+	if have := w.EgressIPs(); !slices.Equal(have, []string{"before"}) {
+		t.Fatalf("%v without a list: client-go lists by itself now", have)
+	}
+	source.ListAgain()
+	if source.CheckListed() == nil {
+		t.Error("all kinds have been listed since, before they were")
+	}
+	until("restored", func() bool { return slices.Equal(w.EgressIPs(), []string{"restored"}) })
+	must(t, source.CheckListed())
+}
+
+// TestBeginRead: what was read is of another history if it is older than what had come before.
+func TestBeginRead(t *testing.T) {
+	s := NewSource(nil, slog.New(slog.DiscardHandler), Namespaces())
+	must(t, s.tables[0].Replace([]any{namespace("a", "80", "old")}, "90"))
+	whole, one, none := s.BeginRead(Namespaces(), ""), s.BeginRead(Namespaces(), "a"), s.BeginRead(Namespaces(), "b")
+	must(t, s.tables[0].Update(namespace("a", "95", "meanwhile")))
+	for name, c := range map[string]struct {
+		check   func(string) error
+		version string
+		fails   bool
+	}{
+		"list": {whole, "90", false}, "older list": {whole, "89", true}, "object": {one, "80", false},
+		"older object": {one, "79", true}, "unknown object": {none, "1", false},
+	} {
+		if err := c.check(c.version); (err != nil) != c.fails {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

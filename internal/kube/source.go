@@ -151,6 +151,18 @@ func (s *Source) Store(k Kind) cache.TransformingStore {
 // does not Run the source calls it.
 func (s *Source) MarkForked(k Kind) { s.Store(k).(*table).markForked() }
 
+// LatestOf is how far the watch of a kind is. A caller that does not Run the source goes on from there.
+func (s *Source) LatestOf(k Kind) string { return s.Store(k).(*table).latestOf("") }
+
+// ListAgain has all kinds be listed: the API server's history may not be the one that was followed.
+func (s *Source) ListAgain() {
+	for i, k := range s.kinds {
+		s.tables[i].markForked()
+		s.tables[i].stream.endCurrent()
+		s.ended(k)
+	}
+}
+
 // CheckListed fails while a kind that decides claims has yet to be listed since etcd was restored. Objects of it that
 // are observed meanwhile count as older than those that are there.
 func (s *Source) CheckListed() error {
@@ -160,6 +172,22 @@ func (s *Source) CheckListed() error {
 		}
 	}
 	return nil
+}
+
+// BeginRead comes before a consistent read of a kind, or of an object of it if key is not "". The check fails if what
+// was read is older than what had come by then: etcd was restored, and no watch has found that out yet.
+func (s *Source) BeginRead(k Kind, key string) (check func(version string) error) {
+	seen := "" // of a kind that is not followed nothing is
+	if t := s.tableFor(k.pluralName(), key); t != nil {
+		seen = t.latestOf(key)
+	}
+	return func(version string) error {
+		if Older(version, seen) {
+			return fmt.Errorf("etcd was restored from a backup: version %s of %s was seen, and the API server is at %s",
+				seen, k.pluralName(), version)
+		}
+		return nil
+	}
 }
 
 // StoreOf returns the store that follows an object, or nil. A caller that does not Run the source fills it itself.

@@ -308,6 +308,16 @@ func (t *table) isForked() bool {
 	return t.forked
 }
 
+// latestOf is the version of the last that has come of an object, or of all if key is "".
+func (t *table) latestOf(key string) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if key == "" {
+		return t.latest
+	}
+	return t.known[key]
+}
+
 func (t *table) oldestFirst(list []any) ([]*row, error) {
 	rows := make([]*row, len(list))
 	for i, obj := range list {

@@ -28,6 +28,8 @@ type API struct {
 	Clients               *kube.Clients
 	// Observe takes what a request returned, so that it is in the world before the watch brings it.
 	Observe func(obj any) error
+	// BeginRead is kube.Source's.
+	BeginRead func(k kube.Kind, key string) (check func(version string) error)
 	// ObserveList takes in which objects of a kind in a namespace are gone, and reports whether the world has yet to
 	// take in one that is there.
 	ObserveList func(k kube.Kind, namespace string, list *metav1.PartialObjectMetadataList) (outdated bool)
@@ -124,8 +126,12 @@ func (a *API) Pod(ctx context.Context, namespace, name string) (*corev1.Pod, err
 
 // Namespace has the world take in a namespace as it is now: a read without a resourceVersion is consistent.
 func (a *API) Namespace(ctx context.Context, name string) error {
-	n := &corev1.Namespace{}
-	if err := a.Clients.Core.Get().Resource("namespaces").Name(name).Do(ctx).Into(n); err != nil {
+	n, check := &corev1.Namespace{}, a.BeginRead(kube.Namespaces(), name)
+	err := a.Clients.Core.Get().Resource("namespaces").Name(name).Do(ctx).Into(n)
+	if err == nil {
+		err = check(n.ResourceVersion)
+	}
+	if err != nil {
 		return fmt.Errorf("read namespace %s: %w", name, err)
 	}
 	return a.Observe(n)
@@ -134,9 +140,12 @@ func (a *API) Namespace(ctx context.Context, name string) error {
 // List has the world take in all objects of a kind in a namespace, "" for all, as they are now, and which are gone.
 // Usually the watch has brought them, and their metadata say so.
 func (a *API) List(ctx context.Context, kind kube.Kind, namespace string) error {
-	metadata := &metav1.PartialObjectMetadataList{}
+	metadata, check := &metav1.PartialObjectMetadataList{}, a.BeginRead(kind, "")
 	request := func() *rest.Request { return a.Clients.ListRequest(kind, namespace) }
 	err := request().SetHeader("Accept", onlyMetadata).Do(ctx).Into(metadata)
+	if err == nil {
+		err = check(metadata.ResourceVersion)
+	}
 	if err != nil || !a.ObserveList(kind, namespace, metadata) {
 		return wrapList(kind, err)
 	}
@@ -194,11 +203,11 @@ func (a *API) Report(ctx context.Context, r Report) (version string, err error) 
 	return stored.ResourceVersion, a.Observe(stored)
 }
 
-// RenewLease says in this agent's Lease that the agent lives, for as long as a renewal lasts.
-func (a *API) RenewLease(ctx context.Context, owner string, lasts time.Duration) error {
+// RenewLease is kube.RenewAgentLease of this agent's Lease.
+func (a *API) RenewLease(ctx context.Context, owner string, lasts time.Duration, last string) (string, error) {
 	short, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	return a.Clients.RenewAgentLease(short, a.Node, owner, lasts, time.Now())
+	return a.Clients.RenewAgentLease(short, a.Node, owner, lasts, time.Now(), last)
 }
 
 // wholePatch also removes what the object no longer says: a merge patch leaves alone what it does not name (RFC 7386).

@@ -139,7 +139,7 @@ func TestListTakesInWhatIsGone(t *testing.T) {
 		return &apiv1.EgressIP{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: version}}
 	}
 	err = source.Store(kube.EgressIPs()).Replace([]any{egressIP("a", "7"), egressIP("b", "8")}, "9")
-	api := API{Clients: clients, Observe: source.Observe, ObserveList: source.ObserveList}
+	api := API{Clients: clients, Observe: source.Observe, ObserveList: source.ObserveList, BeginRead: source.BeginRead}
 	if err := errors.Join(err, api.List(t.Context(), kube.EgressIPs(), "")); err != nil {
 		t.Fatal(err)
 	}

@@ -139,7 +139,8 @@ func startAgentOf(t *testing.T, s http.Handler, kinds feature.Kinds) (*Agent, *o
 	further := kinds[len(all.ServedKinds()):]
 	a.source = kube.NewSource(clients, a.log, append(further.AllResources(), kube.Namespaces(), kube.Pods(),
 		kube.EgressIPs(), kube.Services())...)
-	a.api = &API{Node: "n1", Clients: clients, Observe: a.source.Observe, ObserveList: a.source.ObserveList}
+	a.api = &API{Node: "n1", Clients: clients, Observe: a.source.Observe, ObserveList: a.source.ObserveList,
+		BeginRead: a.source.BeginRead}
 	a.reads, a.clearing.pastLists = newReads(a.api, a.kinds.AllReads(), a.caughtUp, a.loop), a.source.SeenPods
 	a.publisher = newPublisher("n1", a.source, nil, nil, a.log)
 	a.loop.Do(func(w *world.World) {
@@ -223,6 +224,11 @@ func TestPodDoesNotStartByAnEndedHistory(t *testing.T) {
 	a, _ := startLateAgent(t, s)
 	s.change(func() { s.version, s.created = 3, false })
 	a.source.MarkForked(kube.EgressIPs())
+	for _, k := range []kube.Kind{kube.Namespaces(), kube.Pods(), kube.Services()} {
+		if err := a.source.Store(k).Replace(nil, "3"); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if err := a.Attached(t.Context(), ofShop); err == nil || !strings.Contains(err.Error(), "etcd was restored") {
 		t.Errorf("attached: %v", err)
 	}

@@ -1,11 +1,13 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"time"
 
+	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -14,14 +16,18 @@ const renewalsPerLease = 4
 
 // keepLease renews this agent's Lease until ctx is done, as long as the loop goes round. After a failure it is tried
 // again in half of the time. The Lease stays when the agent ends: the next one has as long as a renewal lasts.
+//
+// A Lease that somebody else has changed says that etcd was restored. An agent that stood still meanwhile learns it by
+// nothing else: if the API server has got as far again as its watches were, these go on in the other history.
 func (a *Agent) keepLease(ctx context.Context, lasts time.Duration) {
 	if lasts == 0 {
 		return
 	}
-	complained := false
+	complained, last := false, ""
 	for {
 		next := time.Now().Add(lasts / renewalsPerLease)
-		err := a.renewLease(ctx, lasts)
+		version, err := a.renewOrList(ctx, lasts, last)
+		last = cmp.Or(version, last)
 		if err != nil {
 			next = time.Now().Add(lasts / renewalsPerLease / 2)
 		}
@@ -37,24 +43,35 @@ func (a *Agent) keepLease(ctx context.Context, lasts time.Duration) {
 	}
 }
 
+// renewOrList renews it, and has all kinds be listed if it has changed since the last renewal.
+func (a *Agent) renewOrList(ctx context.Context, lasts time.Duration, last string) (version string, err error) {
+	version, err = a.renewLease(ctx, lasts, last)
+	if errors.Is(err, kube.ErrLeaseChanged) {
+		a.log.Warn("the agent's Lease has changed: etcd may have been restored; all is listed again")
+		a.source.ListAgain()
+		version, err = a.renewLease(ctx, lasts, "")
+	}
+	return version, err
+}
+
 // errNoNode: the world does not have this node's Node, as when the agent has just started.
 var errNoNode = errors.New("the Node is not known yet")
 
 // renewLease fails where the loop stands still, by the measure of /healthz.
-func (a *Agent) renewLease(ctx context.Context, lasts time.Duration) error {
+func (a *Agent) renewLease(ctx context.Context, lasts time.Duration, last string) (version string, err error) {
 	uid := ""
 	short, cancel := context.WithTimeout(ctx, healthWait)
 	defer cancel()
-	err := a.loop.Ask(short, func(w *world.World) {
+	err = a.loop.Ask(short, func(w *world.World) {
 		if n := w.Node(a.self); n != nil {
 			uid = n.UID
 		}
 	})
 	if err != nil {
-		return fmt.Errorf("the loop stands still: %w", err)
+		return "", fmt.Errorf("the loop stands still: %w", err)
 	}
 	if uid == "" {
-		return errNoNode
+		return "", errNoNode
 	}
-	return a.api.RenewLease(ctx, uid, lasts)
+	return a.api.RenewLease(ctx, uid, lasts, last)
 }

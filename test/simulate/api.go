@@ -239,6 +239,7 @@ type client struct {
 	lists   map[string]int       // how often a watch has begun again with a list
 	waiting []news               // that came while the process was cut off
 	cutAt   time.Time
+	ended   bool // its watches have, while the process hung
 }
 
 // follow begins with the lists of all kinds.
@@ -315,7 +316,7 @@ func (c *client) told(n news) {
 
 func (c *client) receive(n news) {
 	switch {
-	case c.source == nil:
+	case c.source == nil || c.ended:
 		return
 	case c.process.cut:
 		c.waiting = append(c.waiting, n)

@@ -37,6 +37,7 @@ func (m *machine) kill(d time.Duration) {
 func (m *machine) hang(d time.Duration) {
 	m.disturbs(d)
 	hang(m.s, m.process, d)
+	m.s.after(d, m.renewLease) // that is overdue by then
 }
 
 func hang(s *Sim, p *process, d time.Duration) {

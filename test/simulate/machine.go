@@ -56,6 +56,8 @@ type machine struct {
 	stalled               time.Time            // until when its OVN stands still
 	deaf                  time.Time            // until when its agent cannot listen for questions
 	failing               map[string]time.Time // until when a part of its targets cannot be written
+	lease                 probe.Lease          // as an agent left it
+	renewedBy             *process             // that agent
 	clockSet              time.Duration        // by how much its date is another than it should
 }
 
@@ -150,10 +152,16 @@ func (m *machine) sessions() (out []tunnel.Session) {
 	return out
 }
 
+// renewLease does as agents do: a Lease that is not as this process left it says that history is another one.
 func (m *machine) renewLease() {
-	if m.process.reaches() {
-		m.s.api.leases[m.name] = probe.Lease{Version: fmt.Sprint(m.s.now), Lasts: leaseLasts}
+	if !m.process.reaches() {
+		return
 	}
+	if m.renewedBy == m.process && m.s.api.leases[m.name] != m.lease {
+		m.agent.Source().ListAgain()
+	}
+	m.lease, m.renewedBy = probe.Lease{Version: fmt.Sprint(m.s.now), Lasts: leaseLasts}, m.process
+	m.s.api.leases[m.name] = m.lease
 }
 
 func (m *machine) setPaused(hostIface string, paused bool) {
@@ -213,9 +221,15 @@ func (v view) CatchUp(_ string, source *kube.Source) error {
 		kind := v.s.api.kinds[plural]
 		list := &metav1.PartialObjectMetadataList{}
 		list.ResourceVersion = strconv.Itoa(v.s.api.version)
+		if err := source.BeginRead(kind, "")(list.ResourceVersion); err != nil {
+			return err
+		}
 		for _, o := range v.s.api.list(kind) {
-			must(source.Observe(o))
 			x := o.(object)
+			if err := source.BeginRead(kind, keyOf(x))(x.GetResourceVersion()); err != nil {
+				return err
+			}
+			must(source.Observe(o))
 			list.Items = append(list.Items, metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 				Namespace: x.GetNamespace(), Name: x.GetName(), ResourceVersion: x.GetResourceVersion()}})
 		}

@@ -7,12 +7,14 @@ import (
 	"time"
 
 	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/probe"
 )
 
 // backup is what etcd held at a time.
 type backup struct {
 	version int
 	objects map[string]map[string]object
+	leases  map[string]probe.Lease
 }
 
 // restored are the kinds that a restore brings back. What kubelets and people would put right of pods and nodes they
@@ -20,25 +22,30 @@ type backup struct {
 var restored = []string{"egressips", "egressiptraffics", "egressnodes", "egressservices", "namespaces",
 	"services"}
 
-// othersWrite is how many versions what is not simulated takes after a backup: Leases, Events. Bookmarks bring them. Of
-// two objects that have one version in two histories nobody knows that they differ.
-const othersWrite = 100
+// betweenBackups is how many versions what is not simulated takes after a backup: Leases, Events. Bookmarks bring them.
+// Of two objects that have one version in two histories nobody knows that they differ.
+const betweenBackups = 100
 
 func (a *api) backUp() {
-	a.backup = &backup{a.version, map[string]map[string]object{}}
+	a.backup = &backup{a.version, map[string]map[string]object{}, maps.Clone(a.leases)}
 	for _, plural := range restored {
 		a.backup.objects[plural] = maps.Clone(a.objects[plural]) // what is stored is never changed
 	}
-	a.version += othersWrite
+	a.othersWrite(betweenBackups)
+}
+
+func (a *api) othersWrite(n int) {
+	a.version += n
 	a.sendBookmarks()
 }
 
-// restore has history go back to the backup. All watches end, and what is there is listed.
+// restore has history go back to the backup. All watches end, and what is there is listed by those who find that out.
 func (a *api) restore() {
 	if a.backup == nil {
 		return
 	}
 	a.version, a.reportsLost, a.forked = a.backup.version, true, a.s.now
+	a.leases = maps.Clone(a.backup.leases)
 	for _, plural := range restored {
 		for _, key := range slices.Sorted(maps.Keys(a.objects[plural])) {
 			if _, is := a.backup.objects[plural][key]; !is {
@@ -66,9 +73,40 @@ func (a *api) restore() {
 	a.s.verdict.relist()
 	for _, c := range a.clients {
 		c.waiting = nil
+		if c.process.hangs > 0 {
+			c.ended = true
+			c.goOn()
+			continue
+		}
 		for _, k := range c.kinds {
 			c.resume(k)
 		}
+	}
+}
+
+// goOn has the watches of a process that hung go on when it does, each from where it ended, if the API server has got
+// as far.
+func (c *client) goOn() {
+	switch {
+	case c.source == nil:
+		return
+	case c.process.hangs > 0 || c.process.cut:
+		c.s.after(50*time.Millisecond, c.goOn)
+		return
+	}
+	c.ended = false
+	for _, k := range c.kinds {
+		seen := c.source.LatestOf(k)
+		if seen == "" || kube.Older(strconv.Itoa(c.s.api.version), seen) {
+			c.resume(k)
+			continue
+		}
+		for _, o := range c.s.api.list(k) {
+			if kube.Older(seen, o.(object).GetResourceVersion()) {
+				c.told(news{kind: k, object: o.(object)})
+			}
+		}
+		c.told(news{kind: k, version: strconv.Itoa(c.s.api.version)})
 	}
 }
 

@@ -155,6 +155,7 @@ var lines = map[string]func(*Sim, []string){
 	"clock":           func(s *Sim, w []string) { s.machine(w[0]).clockSet += span(w[1]) },
 	"backup":          func(s *Sim, _ []string) { s.api.backUp() },
 	"restore":         func(s *Sim, _ []string) { s.api.restore() },
+	"writes":          func(s *Sim, w []string) { s.api.othersWrite(number(w[0])) },
 	"remember":        func(s *Sim, w []string) { s.machine(w[0]).remember() },
 	"overwrite":       func(s *Sim, w []string) { s.machine(w[0]).overwrite() },
 	"show":            func(s *Sim, w []string) { s.show() },
