@@ -23,7 +23,7 @@ const busyLoops = 3
 // between nodes that go down, and egress IPs that move. The third node has a pod that uses the IPs of the other two, so
 // that there are sessions.
 func falseAlarms(ctx context.Context, l *lab) (err error) {
-	s, err := l.site(ctx, 2)
+	s, err := l.site(ctx, namespace, 2)
 	if err != nil {
 		return err
 	}

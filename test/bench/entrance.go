@@ -51,7 +51,7 @@ func (l *lab) entrance(ctx context.Context) (*entrance, error) {
 	}
 	// no network here has it
 	o := balanced{c, behindName, netip.MustParseAddr("192.0.2.33"), map[string]string{behindLabel: "yes"}}
-	s, err := c.site(ctx, o, []netip.Addr{o.ip})
+	s, err := c.site(ctx, o, namespace, []netip.Addr{o.ip})
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ type outage struct {
 	addresses int  // of the EgressIP, on as many nodes
 	onLeader  bool // the node that is lost runs the leading controller; else, with one IP, the other one
 	noAPI     bool // controllers and API server are down
+	own       bool // the pod has a network of its own
 	// p90 and max are the goals, in milliseconds.
 	p90, max float64
 }
@@ -25,7 +26,7 @@ type outage struct {
 // measure cuts the power of a hosting node and gives it back, again and again, while a pod of another node opens a
 // connection every 10 ms.
 func (o outage) measure(ctx context.Context, l *lab) (err error) {
-	s, err := l.site(ctx, o.addresses)
+	s, err := l.site(ctx, spaceOf(o.own), o.addresses)
 	if err != nil {
 		return err
 	}

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/egret-net/egret/test/harness"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/test/harness"
 )
 
 const (
@@ -21,15 +23,20 @@ const (
 // source.
 type upset struct {
 	name string
+	own  bool // the pods have a network of their own
 	// do makes it happen, the n-th time, and returns when all is as before, as far as it knows.
 	do func(ctx context.Context, w *watchman, n int) error
 }
 
 // upsets are what leaks are looked for in. A process that is killed is started again after 0.3 s.
 func upsets() []upset {
-	list := []upset{{"failovers", failover}, {"planned-moves", moveAway}, {"api-outages", apiOutage}}
+	list := []upset{
+		{"failovers", false, failover}, {"failovers-own-network", true, failover},
+		{"planned-moves", false, moveAway}, {"planned-moves-own-network", true, moveAway},
+		{"api-outages", false, apiOutage},
+	}
 	for _, process := range []string{"egret-node", "ovs-vswitchd", "ovsdb-server", "ovn-controller"} {
-		list = append(list, upset{"restarts-of-" + process, func(ctx context.Context, w *watchman, n int) error {
+		list = append(list, upset{"restarts-of-" + process, false, func(ctx context.Context, w *watchman, n int) error {
 			if err := w.KillProcess(ctx, w.Nodes()[n%len(w.Nodes())].Name, process); err != nil {
 				return err
 			}
@@ -63,7 +70,7 @@ func apiOutage(ctx context.Context, w *watchman, n int) error {
 func (u upset) measure(ctx context.Context, l *lab) (err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	w, err := l.watchman(ctx)
+	w, err := l.watchman(ctx, u.own)
 	if err != nil {
 		return err
 	}
@@ -98,9 +105,10 @@ func (w *watchman) populate(ctx context.Context) (sending []*corev1.Pod, err err
 	if err := w.EnsureFakeNodes(ctx, nodes); err != nil {
 		return nil, err
 	}
+	set, count := w.selectedSet()
 	var fakes []*corev1.Pod
-	for i := range selectedPods - sendingPods {
-		fakes = append(fakes, harness.FakePod(namespace, nodes[i%len(nodes)], i/len(nodes),
+	for i := range count - sendingPods {
+		fakes = append(fakes, harness.FakePod(w.space, nodes[i%len(nodes)], i/len(nodes),
 			map[string]string{joinLabel: ""}))
 	}
 	for i := range sendingPods {
@@ -116,10 +124,19 @@ func (w *watchman) populate(ctx context.Context) (sending []*corev1.Pod, err err
 	where, err := w.held(ctx, time.Minute)
 	for _, node := range where {
 		err = errors.Join(err, harness.Until(ctx, time.Minute, 200*time.Millisecond,
-			func() error { return w.selected(ctx, node, podsOf(siteName), selectedPods) }))
+			func() error { return w.selected(ctx, node, set, count) }))
 	}
 	w.seen.Forget()
 	return sending, err
+}
+
+// selectedSet returns the set of the site's pods on a holder, and how many it will have. Pods that exist in the API
+// only have no addresses in a network of their own.
+func (s *site) selectedSet() (set string, pods int) {
+	if s.space == ownSpace {
+		return plan.Names{Network: ownSpace + "_net"}.Row(podsOf(siteName)), sendingPods
+	}
+	return podsOf(siteName), selectedPods
 }
 
 // failover cuts the power of one egress node after the other, and gives it back when the traffic of the others' pods

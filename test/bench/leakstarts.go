@@ -14,13 +14,20 @@ const together = 10
 
 // leaksAtStart starts pods that send from their first instruction on, ten at a time on all nodes, ten a run, and counts
 // for each the datagrams that left the cluster with a source other than an egress IP.
-func leaksAtStart(ctx context.Context, l *lab) (err error) {
-	w, err := l.watchman(ctx)
+func leaksAtStart(ctx context.Context, l *lab) error { return l.startsLeak(ctx, "pod-starts", false) }
+
+// leaksAtOwnStart does the same with pods of a network of their own.
+func leaksAtOwnStart(ctx context.Context, l *lab) error {
+	return l.startsLeak(ctx, "pod-starts-own-network", true)
+}
+
+func (l *lab) startsLeak(ctx context.Context, name string, own bool) (err error) {
+	w, err := l.watchman(ctx, own)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.leave(ctx)) }()
-	return l.countLeaks("pod-starts", w, func(i int, leaked func(float64)) error {
+	return l.countLeaks(name, w, func(i int, leaked func(float64)) error {
 		return w.startPods(ctx, l, i, leaked)
 	})
 }
@@ -46,7 +53,7 @@ func (w *watchman) startPods(ctx context.Context, l *lab, run int, leaked func(f
 	if err := w.arrived(ctx, pods, begin); err != nil {
 		return err
 	}
-	if err := errors.Join(w.RemovePods(ctx, namespace, senders), w.gone(ctx)); err != nil {
+	if err := errors.Join(w.RemovePods(ctx, w.space, senders), w.gone(ctx)); err != nil {
 		return err
 	}
 	wrong, err := w.wrong(l, fmt.Sprint("leaks/pod-starts run ", run))

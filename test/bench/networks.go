@@ -40,12 +40,14 @@ func networkCost(ctx context.Context, l *lab) error {
 	return l.down(c.Options().Name)
 }
 
+// benchSubnet is that of each network.
+var benchSubnet = v1.Layer3Subnet{CIDR: "10.128.0.0/16", HostSubnet: 24}
+
 func networkName(i int) string { return fmt.Sprintf("net-%03d", i) }
 
 // addNetwork makes a namespace with a network and a running pod on each node.
 func (c *cluster) addNetwork(ctx context.Context, name string) error {
-	subnet := v1.Layer3Subnet{CIDR: "10.128.0.0/16", HostSubnet: 24}
-	if err := c.EnsureNetwork(ctx, name, subnet); err != nil {
+	if err := c.EnsureNetwork(ctx, name, benchSubnet); err != nil {
 		return err
 	}
 	for _, n := range c.Nodes() {

@@ -19,7 +19,7 @@ const watched = 5 * time.Second
 // connection every 10 ms and sends a datagram every 2 ms over one flow. The floor is the longest gap of the flow in the
 // same time with nothing going on.
 func plannedMoves(ctx context.Context, l *lab) (err error) {
-	s, err := l.site(ctx, 1)
+	s, err := l.site(ctx, namespace, 1)
 	if err != nil {
 		return err
 	}

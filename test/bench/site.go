@@ -23,6 +23,7 @@ const siteName = "bench-site"
 type site struct {
 	*cluster
 	hosted
+	space   string // of its pods
 	ips     []netip.Addr
 	pod     *corev1.Pod // on the third node
 	outside sandbox.Member
@@ -40,18 +41,33 @@ type hosted interface {
 // connector is the name of a site's pod.
 const connector = "connector"
 
-// site sets one up with an EgressIP of so many addresses. Whoever gets one clears it.
-func (l *lab) site(ctx context.Context, ips int) (*site, error) {
+// ownSpace is the namespace of pods with a network of their own.
+const ownSpace = "bench-own"
+
+func spaceOf(own bool) string {
+	if own {
+		return ownSpace
+	}
+	return namespace
+}
+
+// site sets one up for pods of a namespace with an EgressIP of so many addresses. The caller clears it.
+func (l *lab) site(ctx context.Context, space string, ips int) (*site, error) {
 	c, err := l.sandbox(ctx, "", 3, sandbox.Egret)
 	if err != nil {
 		return nil, err
 	}
-	e := siteIP{c, []netip.Addr{netip.MustParseAddr("172.18.0.33"), netip.MustParseAddr("172.18.0.44")}[:ips]}
-	return c.site(ctx, e, e.ips)
+	if space == ownSpace {
+		if err := c.EnsureNetwork(ctx, space, benchSubnet); err != nil {
+			return nil, err
+		}
+	}
+	all := []netip.Addr{netip.MustParseAddr("172.18.0.33"), netip.MustParseAddr("172.18.0.44")}
+	return c.site(ctx, siteIP{c, space, all[:ips]}, space, all[:ips])
 }
 
-func (c *cluster) site(ctx context.Context, h hosted, ips []netip.Addr) (*site, error) {
-	s := &site{cluster: c, hosted: h, outside: c.ExternalHosts()[0], ips: ips}
+func (c *cluster) site(ctx context.Context, h hosted, space string, ips []netip.Addr) (*site, error) {
+	s := &site{cluster: c, hosted: h, space: space, outside: c.ExternalHosts()[0], ips: ips}
 	if err := s.begin(ctx); err != nil {
 		return nil, errors.Join(err, s.clear(context.WithoutCancel(ctx)))
 	}
@@ -62,7 +78,7 @@ func (s *site) begin(ctx context.Context) (err error) {
 	if err := s.EgressNodes(ctx, s.Nodes()[0].Name, s.Nodes()[1].Name); err != nil {
 		return err
 	}
-	if s.pod, err = s.RunningPod(ctx, namespace, connector, s.Nodes()[2].Name); err != nil {
+	if s.pod, err = s.RunningPod(ctx, s.space, connector, s.Nodes()[2].Name); err != nil {
 		return err
 	}
 	if err := s.create(ctx); err != nil {
@@ -77,11 +93,12 @@ func (s *site) begin(ctx context.Context) (err error) {
 // siteIP is an EgressIP of the pods of one namespace.
 type siteIP struct {
 	*cluster
-	ips []netip.Addr
+	space string
+	ips   []netip.Addr
 }
 
 func (o siteIP) create(ctx context.Context) error {
-	return o.CreateEgressIP(ctx, egressIP(siteName, namespace, nil, o.ips...))
+	return o.CreateEgressIP(ctx, egressIP(siteName, o.space, nil, o.ips...))
 }
 
 func (o siteIP) remove(ctx context.Context) error { return o.DeleteEgressIP(ctx, siteName) }

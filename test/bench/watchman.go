@@ -24,8 +24,8 @@ type watchman struct {
 }
 
 // watchman sets one up. Whoever gets one has it leave.
-func (l *lab) watchman(ctx context.Context) (*watchman, error) {
-	s, err := l.site(ctx, 2)
+func (l *lab) watchman(ctx context.Context, own bool) (*watchman, error) {
+	s, err := l.site(ctx, spaceOf(own), 2)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func (w *watchman) leave(ctx context.Context) error {
 	for _, c := range w.close {
 		c()
 	}
-	return errors.Join(w.RemovePods(ctx, namespace, senders), w.RemovePods(ctx, namespace, joinLabel),
+	return errors.Join(w.RemovePods(ctx, w.space, senders), w.RemovePods(ctx, w.space, joinLabel),
 		w.RemoveFakeNodes(ctx), w.site.clear(ctx))
 }
 
@@ -69,7 +69,7 @@ const senders = "bench-sender"
 
 // sender is a pod that sends to the first host outside.
 func (w *watchman) sender(name, node string) *corev1.Pod {
-	return traffic.SenderPod(namespace, name, node, map[string]string{senders: ""},
+	return traffic.SenderPod(w.space, name, node, map[string]string{senders: ""},
 		[]string{netip.AddrPortFrom(w.outside.IPs[0], traffic.Port).String()})
 }
 
@@ -127,7 +127,7 @@ func numbers(all []traffic.Sighting, pod string, right []netip.Addr) string {
 // gone waits until the watchman's senders have gone.
 func (w *watchman) gone(ctx context.Context) error {
 	return harness.Until(ctx, 2*time.Minute, 200*time.Millisecond, func() error {
-		list, err := w.Core.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: senders})
+		list, err := w.Core.CoreV1().Pods(w.space).List(ctx, metav1.ListOptions{LabelSelector: senders})
 		if err == nil && len(list.Items) > 0 {
 			err = fmt.Errorf("%d pods are still there", len(list.Items))
 		}
