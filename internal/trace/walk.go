@@ -207,13 +207,28 @@ func (w walker) forwardEach(r *router, hops []netip.Addr) []End {
 	return ends
 }
 
+// matchingPolicy returns the first policy that matches. OVN has none of which a next hop is on no link of the router.
 func (w walker) matchingPolicy(r *router, inport string) *policy {
 	for i, p := range r.policies {
-		if w.matchHolds(p.match, inport, false) {
+		if w.matchHolds(p.match, inport, false) && r.reachesAll(p.nexthops) {
 			return &r.policies[i]
 		}
 	}
 	return nil
+}
+
+// reachesAll reports whether all of some next hops are on links of the router.
+func (r *router) reachesAll(nexthops []netip.Addr) bool {
+	for _, via := range nexthops {
+		reached := false
+		for _, ps := range r.networks {
+			reached = reached || slices.ContainsFunc(ps, func(p netip.Prefix) bool { return p.Contains(via) })
+		}
+		if !reached {
+			return false
+		}
+	}
+	return true
 }
 
 // lookupRoute is the next hops, of which ECMP takes one, or the destination itself where it is on link.
@@ -247,7 +262,8 @@ func (w walker) forwardVia(r *router, via netip.Addr) []End {
 	if r.name == gr {
 		return w.forwardFromGateway(r, via)
 	}
-	if g := w.ownZone().routers[gr]; g != nil && (g.hasAddress(via) || w.isBound(via, w.node, join)) {
+	if g := w.ownZone().routers[gr]; g != nil && (g.hasAddress(via) ||
+		w.isBound(nextHop{w.names.RouterToJoin(), via}, w.node, join)) {
 		w = w.crossSwitch(w.names.JoinSwitch(), w.names.JoinToRouter()).addStep("gateway router")
 		return w.enterRouter(gr, join)
 	}
@@ -256,7 +272,8 @@ func (w walker) forwardVia(r *router, via netip.Addr) []End {
 	}
 	for _, name := range w.nodes {
 		port, c := w.names.RouterToTransit(name), w.zones[name].routers[w.names.ClusterRouter()]
-		if name != w.node && c != nil && (c.hasAddress(via) || w.isBound(via, name, port)) && w.knowsZone(name) {
+		bound := w.isBound(nextHop{w.names.RouterToTransit(w.node), via}, name, port)
+		if name != w.node && c != nil && (c.hasAddress(via) || bound) && w.knowsZone(name) {
 			w.node, w.mark = name, 0 // Geneve carries no packet mark between zones
 			return w.enterRouter(c.name, port)
 		}
@@ -277,7 +294,7 @@ func (w walker) enterNetwork(port string) []End {
 
 // isBound says whether this zone binds a next hop to the hardware address of another router's port; whether that port
 // has the address does not matter.
-func (w walker) isBound(via netip.Addr, node, port string) bool {
+func (w walker) isBound(via nextHop, node, port string) bool {
 	mac := w.ownZone().bound[via]
 	return mac != "" && w.zones[node].macs[port] == mac
 }

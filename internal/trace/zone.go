@@ -23,7 +23,7 @@ type zone struct {
 	local    map[netip.Addr]string // addresses of the host, with the device
 	macs     map[string]string     // hardware addresses of router ports
 	links    map[netip.Addr]string // gateway routers of networks beside the default one, with the port that leads there
-	bound    map[netip.Addr]string // next hops that are bound to a hardware address
+	bound    map[nextHop]string    // next hops that are bound to a hardware address
 	nftSets  map[string]*nftSet
 	chains   map[plan.NFTChain]*chain
 	hooks    map[string][]*chain // base chains, in the order in which they are passed
@@ -50,6 +50,12 @@ type router struct {
 	groups   []string                  // of load balancers
 	// forceSNAT: packets that got a destination from a load balancer of the router get the router's source.
 	forceSNAT bool
+}
+
+// nextHop is an address beyond a router port.
+type nextHop struct {
+	port string
+	addr netip.Addr
 }
 
 type policy struct {
@@ -111,7 +117,7 @@ type switchPort struct {
 func (r *Reader) readZone(node string, s *plan.State) (*zone, error) {
 	z := &zone{node: node, names: plan.DefaultNames(), state: s, sets: map[string]*addressSet{},
 		routers: map[string]*router{}, switches: map[string]*lswitch{}, ports: map[string]switchPort{},
-		local: map[netip.Addr]string{}, macs: map[string]string{}, bound: map[netip.Addr]string{},
+		local: map[netip.Addr]string{}, macs: map[string]string{}, bound: map[nextHop]string{},
 		links: map[netip.Addr]string{},
 		flows: map[int][]flow{}, balancers: map[frontend]*balancer{}}
 	if err := r.indexDatabases(z); err != nil {
@@ -226,7 +232,7 @@ func (r *Reader) indexRow(z *zone, id plan.RowID, row plan.Row) error {
 		z.ports[c.textOf("name")] = switchPort{c.textOf("name"), row.Parent.Name, c.portAddresses("addresses"),
 			c.portAddresses("port_security")}
 	case "Static_MAC_Binding":
-		z.bound[c.parseAddr(c.textOf("ip"))] = c.textOf("mac")
+		z.bound[nextHop{c.textOf("logical_port"), c.parseAddr(c.textOf("ip"))}] = c.textOf("mac")
 	case "ACL":
 		sw := z.switchFor(row.Parent)
 		stage := aclEnters

@@ -44,7 +44,7 @@ func (w *World) DelEgressIP(name string) { Del[EgressIP](w, KindEgressIP, name) 
 func (w *World) egressIPChanged(old, now *EgressIP) {
 	w.noteStatusAddresses(old, now)
 	w.updateNaming(cmp.Or(old, now).Name, old.placementOrNone(), now.placementOrNone())
-	w.noteSlots(old, now)
+	w.noteSlots("", old.ownSlots(), now.ownSlots())
 	w.noteMarked(old, now)
 	w.reselectTraffic(old, now)
 	alike := old != nil && now != nil && old.servesAlike(now)
@@ -53,7 +53,9 @@ func (w *World) egressIPChanged(old, now *EgressIP) {
 		if now != nil && now.Namespaces.Matches(labels.Set(ns.Labels)) {
 			is = now
 		}
-		if was := w.selectIn(name, cmp.Or(now, old).Name, is); was != is && !(was != nil && is != nil && alike) {
+		was := w.selectIn(name, cmp.Or(now, old).Name, is)
+		w.noteSlots(name, was.ownSlots(), is.ownSlots())
+		if was != is && !(was != nil && is != nil && alike) {
 			w.noteClaimsIn(name, was, is)
 		}
 	}
@@ -154,6 +156,7 @@ func (w *World) reselectNamespace(ns string) {
 	if w.selecting[ns] = list; len(list) == 0 {
 		delete(w.selecting, ns)
 	}
+	w.noteSlots(ns, mostSlots(slices.Values(before)), mostSlots(slices.Values(list)))
 	w.notePodsSelected(ns, append(selectorsBeside(before, list), selectorsBeside(list, before)...)...)
 }
 

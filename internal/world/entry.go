@@ -50,7 +50,7 @@ const (
 	KindServices
 	KindService
 	KindEndpoints      // the endpoints of one Service
-	KindSlots          // how many ECMP slots EgressIPs need
+	KindSlots          // how many ECMP slots EgressIPs need that select one namespace; "": all EgressIPs
 	KindServiceAddress // the Services that ask for one address
 	KindFrontend       // the Service that gets an address and port
 	KindIsFirst        // whether one Service gets it, "address:port/protocol namespace/name"

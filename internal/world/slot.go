@@ -2,6 +2,8 @@ package world
 
 import (
 	"fmt"
+	"iter"
+	"maps"
 	"net/netip"
 	"slices"
 )
@@ -9,9 +11,9 @@ import (
 // MaxSlots is the number of ECMP slots: one for each address that an EgressIP may have (its CRD's maxItems).
 const MaxSlots = 64
 
-// CommonSlots are always there: routers have addresses in them, and nodes that host egress IPs are bound to theirs. Of
-// the slots beyond, a router has as many as the EgressIP with the most addresses needs (World.Slots), and who steers by
-// one binds its next hop.
+// CommonSlots are always there in the default network: routers have addresses in them, and nodes that host egress IPs
+// are bound to theirs. Of the slots beyond, and of all slots of a network of users, a router has as many as the
+// EgressIP with the most addresses needs (View.Slots). The policy that steers by such a slot binds its next hop.
 const CommonSlots = 8
 
 // commonSlotBits number the common slots, and one bit more tells a slot's two networks apart.
@@ -101,14 +103,33 @@ func furtherSlot(number, id int, f Family) netip.Prefix {
 	return netip.PrefixFrom(Nth(netip.PrefixFrom(a, length), id), length)
 }
 
-// Slots is the number of slots of a family that routers need addresses in.
-func (w *View) Slots(f Family) int {
-	w.noteRead(KindSlots, "")
-	n := 0
-	for _, e := range w.egressIPs {
-		n = max(n, e.ownSlots()[f])
+// Slots is the number of slots of a family that a network's routers need addresses in. A network of users has none
+// until an EgressIP with several addresses selects one of its namespaces: they cost its cluster router half of its
+// logical flows.
+func (w *View) Slots(network string, f Family) int {
+	n := w.Network(network)
+	switch {
+	case n == nil:
+		return 0
+	case n.ID == 0:
+		w.noteRead(KindSlots, "")
+		return max(mostSlots(maps.Values(w.egressIPs))[f], CommonSlots)
 	}
-	return max(n, CommonSlots)
+	slots := 0
+	for _, ns := range n.Namespaces {
+		w.noteRead(KindSlots, ns)
+		slots = max(slots, mostSlots(slices.Values(w.selecting[ns]))[f])
+	}
+	return slots
+}
+
+// mostSlots is how many slots the EgressIP with the most addresses needs, by family.
+func mostSlots(list iter.Seq[*EgressIP]) (n [2]int) {
+	for e := range list {
+		own := e.ownSlots()
+		n[V4], n[V6] = max(n[V4], own[V4]), max(n[V6], own[V6])
+	}
+	return n
 }
 
 // SlotAddresses are the addresses of a family that have a slot each, in order: the requested ones; those of the status
@@ -128,26 +149,24 @@ func (e *EgressIP) SlotAddresses(f Family) []netip.Addr {
 	return requested[:min(len(requested), MaxSlots)]
 }
 
-// ownSlots are those beyond the common ones that an EgressIP needs, by family, counted from the first of all; 0 where
-// it needs none.
+// ownSlots is how many slots an EgressIP needs, by family; 0 where it has one address.
 func (e *EgressIP) ownSlots() (n [2]int) {
-	if e == nil || len(e.IPs) <= CommonSlots && len(e.Items) <= CommonSlots {
+	if e == nil || len(e.IPs) <= 1 && len(e.Items) <= 1 {
 		return n
 	}
 	for f := range n {
-		if n[f] = len(e.SlotAddresses(Family(f))); n[f] <= CommonSlots {
+		if n[f] = len(e.SlotAddresses(Family(f))); n[f] == 1 {
 			n[f] = 0
 		}
 	}
 	return n
 }
 
-// noteSlots follows a change of the number of slots that an EgressIP needs.
-func (w *World) noteSlots(old, new *EgressIP) {
-	if old.ownSlots() == new.ownSlots() {
-		return
+// noteSlots follows a change of the number of slots that are needed in a namespace; "": in the default network.
+func (w *World) noteSlots(ns string, old, now [2]int) {
+	if old != now {
+		w.noteChanged(KindSlots, ns)
 	}
-	w.noteChanged(KindSlots, "")
 }
 
 // JoinMAC is the hardware address of node id's gateway router on the join switch; id 1 is the cluster router's.

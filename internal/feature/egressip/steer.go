@@ -26,7 +26,7 @@ type lead struct {
 }
 
 // nextHop is the address that leads to a node by an ECMP slot. port and mac say what binds it, where no other owner
-// does.
+// does, and OVN does not know it by the port at the other end.
 type nextHop struct {
 	addr      netip.Addr
 	port, mac string
@@ -134,7 +134,7 @@ func (n logicalNetwork) nextHopTo(
 		hop = nextHop{port: n.RouterToJoin(), mac: n.in.JoinMAC(id)}
 		hop.addr, ok = ownHop(w, e, w.Node(node), f, join)
 	}
-	if slot < world.CommonSlots || node == w.Self && hop.addr != join {
+	if slots == 1 || n.ID == 0 && slot < world.CommonSlots || node == w.Self && hop.addr != join {
 		hop.port = ""
 	}
 	return hop, ok

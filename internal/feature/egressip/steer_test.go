@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/labels"
 	"pgregory.net/rapid"
 
 	"github.com/egret-net/egret/internal/compile"
@@ -265,4 +267,74 @@ func TestSlotsOfTheStatus(t *testing.T) {
 	if full := compile.Full(w, all.Features()); plan.DiffText(m.State, full) != "" {
 		t.Errorf("the change is not followed:\n%s", plan.DiffText(m.State, full))
 	}
+}
+
+// TestSlotsOfANetwork: routers of a network of users have slots only while an EgressIP of several addresses selects a
+// namespace of the network. Its pods leave with an egress IP at each step, and the memo follows.
+func TestSlotsOfANetwork(t *testing.T) {
+	worlds := twoNetworks(world.SharedGateway, true, world.FirstMark)
+	one := *worlds["n1"].EgressIP("e0")
+	two := one
+	for _, ip := range compiletest.EgressAddr(3) {
+		two.IPs, two.Items = append(slices.Clip(two.IPs), ip), append(slices.Clip(two.Items),
+			world.Assignment{Node: "n2", IP: ip})
+	}
+	elsewhere := two
+	elsewhere.Namespaces = labels.SelectorFromSet(labels.Set{"network": ""})
+	memos, net := map[string]*compile.Memo{}, trace.Network{}
+	for name := range worlds {
+		memos[name] = compile.NewMemo(all.Features())
+	}
+	for i, x := range []struct {
+		change func(w *world.World)
+		slots  int
+		ends   string
+	}{
+		{func(*world.World) {}, 0, "outside by n2"},
+		{func(w *world.World) { w.SetEgressIP(&two) }, 2, "outside by n2"},
+		{func(w *world.World) { w.SetEgressIP(&one) }, 0, "outside by n2"},
+		{func(w *world.World) { w.SetEgressIP(&two) }, 2, "outside by n2"},
+		{func(w *world.World) { w.SetEgressIP(&elsewhere) }, 0, "outside by n1"},
+		{func(w *world.World) {
+			w.SetNamespace(&world.Namespace{Name: "ns2", Labels: map[string]string{"network": ""}, OwnNetwork: true})
+		}, 2, "outside by n2"},
+		{func(w *world.World) { w.DelEgressIP("e0") }, 0, "outside by n1"},
+	} {
+		for name, w := range worlds {
+			x.change(w)
+			w.SetHolding(&world.Holding{Node: "n2", BootID: "boot-n2", Holds: map[string][]netip.Addr{"e0": two.IPs}})
+			memos[name].Update(w)
+			if net[name] = memos[name].State; plan.DiffText(net[name], compile.Full(w, all.Features())) != "" {
+				t.Errorf("step %d: %s does not follow", i, name)
+			}
+		}
+		for _, port := range []string{names("blue").RouterToTransit("n1"), names("blue").RouterToJoin()} {
+			if have := slotsOf(net["n1"], port); have != x.slots {
+				t.Errorf("step %d: %s has %d slots, want %d", i, port, have, x.slots)
+			}
+		}
+		plans, err := trace.Read(net)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, end := range walkBy(plans, world.Interface{Network: "blue", IPs: compiletest.PodIPs(0, 1)}) {
+			if !strings.HasPrefix(end.String(), x.ends) {
+				t.Errorf("step %d: %s\n%v", i, end, end.Steps)
+			}
+		}
+	}
+}
+
+// slotsOf returns in how many slots a router port has an address of each family.
+func slotsOf(s *plan.State, port string) (n int) {
+	row, ok := s.NB.Get(plan.RowID{Table: "Logical_Router_Port", Name: port})
+	if !ok {
+		return -1
+	}
+	for _, network := range row.Cols["networks"].([]string) {
+		if strings.HasPrefix(network, "100.9") || strings.HasPrefix(network, "100.10") {
+			n++
+		}
+	}
+	return n
 }

@@ -87,10 +87,12 @@ type agent struct {
 }
 
 // Addresses of EgressIP e0, one of each family on the primary network and one on a link, and those that its spec is
-// changed to; of the older one; and of the younger one, which stays on n1.
+// changed to, the last with one address a family, and no slots; of the older one; and of the younger one, which stays
+// on n1.
 var (
 	addresses = slices.Concat(compiletest.EgressAddr(0), compiletest.SecondaryAddr(0))
 	changed   = slices.Concat(compiletest.EgressAddr(3), compiletest.SecondaryAddr(0))
+	single    = compiletest.EgressAddr(0)
 	olders    = compiletest.EgressAddr(1)
 	youngers  = compiletest.EgressAddr(2)
 	right     = slices.Concat(addresses, changed, olders, youngers)
@@ -205,7 +207,8 @@ func (s *simulation) wrote(e world.EgressIP) {
 // respec changes addresses, or the pods that are selected; the status comes later.
 func (s *simulation) respec(t *rapid.T) {
 	pods := rapid.SampledFrom([]string{"", "app=web", "app=db"}).Draw(t, "pod selector")
-	e := *compiletest.EgressIP(0, pods, rapid.SampledFrom([][]netip.Addr{addresses, changed}).Draw(t, "addresses")...)
+	ips := rapid.SampledFrom([][]netip.Addr{addresses, changed, single}).Draw(t, "addresses")
+	e := *compiletest.EgressIP(0, pods, ips...)
 	e.Items, e.Leaving, e.InForce, e.Nodes = s.e.Items, s.e.Leaving, s.e.InForce, s.e.Nodes
 	e.Mark = s.e.Mark
 	s.e = e
