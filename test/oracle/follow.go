@@ -17,7 +17,8 @@ func Follow(ctx context.Context, clients *kube.Clients) (*Oracle, error) {
 	}
 	o := New(&world.Config{ClusterSubnets: subnets})
 	source := kube.NewSource(clients, slog.New(slog.DiscardHandler), kube.Nodes(), kube.Namespaces(), kube.Pods(),
-		kube.Services(), kube.EndpointSlices(), kube.EgressIPs(), kube.EgressIPTraffics(), kube.EgressServices())
+		kube.Services(), kube.EndpointSlices(), kube.EgressIPs(), kube.EgressIPTraffics(), kube.EgressServices(),
+		kube.NetworkDefinitions())
 	go source.Run(ctx)
 	for !source.Synced() {
 		if err := o.next(ctx, source); err != nil {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/egret-net/egret/internal/destinations"
+	"github.com/egret-net/egret/internal/networks"
 	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -79,7 +80,9 @@ func (w window) contains(at time.Time) bool { return !w.from.After(at) && !w.to.
 
 // New is an oracle of a cluster without objects.
 func New(c *world.Config) *Oracle {
-	o := &Oracle{world: world.New("", c), pods: map[string][]state{}, windows: map[string][]window{}}
+	w := world.New("", c)
+	networks.KeepTables(w)
+	o := &Oracle{world: w, pods: map[string][]state{}, windows: map[string][]window{}}
 	o.world.FollowChanges(func(world.Entry) { o.changed = true })
 	return o
 }
@@ -113,9 +116,10 @@ func (o *Oracle) note(key string, s state) {
 // claimsOf are those to all packets of a pod, those by no object last.
 func (o *Oracle) claimsOf(p *world.Pod) []claim {
 	var out []claim
+	network := o.world.PrimaryNetwork(p.Namespace)
 	for _, f := range [...]world.Family{world.V4, world.V6} {
 		left := destinations.Of(f.All())
-		for _, c := range o.world.Claims(p, ref.DefaultNetwork, f) {
+		for _, c := range o.world.Claims(p, network, f) {
 			given, to := o.given(p, c.By, f), left
 			if c.By.Kind == ref.EgressIP {
 				to = slices.DeleteFunc(slices.Clone(o.world.Destinations(c.By.Name, f)), func(p netip.Prefix) bool {

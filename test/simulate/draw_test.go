@@ -75,7 +75,7 @@ func line(words ...any) func(*rapid.T) string {
 var (
 	nodes     = []string{"n1", "n2", "n3"}
 	groups    = []string{"a", "b", "none", "s", "t"}
-	pods      = []string{"p", "q", "r", "u"}
+	pods      = []string{"p", "q", "blue/r", "red/u"} // without networks all are of one namespace
 	egressIPs = []string{"a", "b"}
 	services  = []string{"s", "t"}
 	traffics  = []string{"t", "u"}
@@ -83,7 +83,7 @@ var (
 	spans     = []string{"1s", "3s", "10s", "30s", "70s"}
 	lateFor   = append([]string{"400s"}, spans...)
 	watches   = []string{"nodes", "pods", "egressips", "namespaces", "egressnodes", "services", "egressservices",
-		"egressiptraffics"}
+		"egressiptraffics", definitions}
 )
 
 var lineKinds = []lineKind{
@@ -99,7 +99,7 @@ var lineKinds = []lineKind{
 	{1, line("annotate egressips", egressIPs, "override", []string{"never", "-"})},
 	{1, line("annotate", []string{"egressips a", "egressips b", "egressservices s", "egressservices t"},
 		"unassigned", []string{"drop", "-"})},
-	{2, line("namespace", []string{"x", "y"})},
+	{2, line("namespace", []string{"x", "y"}, []string{"", "blue", "red"})},
 	{2, line("assignable", nodes, []string{"yes", "no"})},
 	{1, line("forget-traffic", traffics)},
 	{2, line("narrow", egressIPs, []string{"", "t", "u", "t u"})},

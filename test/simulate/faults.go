@@ -147,7 +147,7 @@ func (m *machine) reboot(d time.Duration) {
 		m.s.tellTunnels()
 		for _, key := range slices.Sorted(maps.Keys(m.s.pods)) {
 			if p := m.s.pods[key]; p.on == m && !p.ended {
-				p.boot, p.index, p.at = m.boot, -1, nil
+				p.boot, p.index, p.inOwn, p.at = m.boot, -1, -1, nil
 				m.s.after(time.Second, p.add)
 			}
 		}

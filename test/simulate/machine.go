@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -209,7 +210,7 @@ func (v view) EgressIP(name string) (*v1.EgressIP, error) {
 }
 
 // CatchUp reads what a starting pod's node asks for.
-func (v view) CatchUp(_ string, source *kube.Source) error {
+func (v view) CatchUp(namespace string, source *kube.Source) error {
 	if !v.process.reaches() {
 		return errOutOfReach
 	}
@@ -219,13 +220,19 @@ func (v view) CatchUp(_ string, source *kube.Source) error {
 	}
 	for _, plural := range all {
 		kind := v.s.api.kinds[plural]
-		list := &metav1.PartialObjectMetadataList{}
+		list, within := &metav1.PartialObjectMetadataList{}, ""
+		if plural == "egressservices" || plural == "services" {
+			within = namespace
+		}
 		list.ResourceVersion = strconv.Itoa(v.s.api.version)
 		if err := source.BeginRead(kind, "")(list.ResourceVersion); err != nil {
 			return err
 		}
 		for _, o := range v.s.api.list(kind) {
 			x := o.(object)
+			if cmp.Or(x.GetNamespace(), namespace) != namespace || plural == "namespaces" && x.GetName() != namespace {
+				continue
+			}
 			if err := source.BeginRead(kind, keyOf(x))(x.GetResourceVersion()); err != nil {
 				return err
 			}
@@ -234,7 +241,7 @@ func (v view) CatchUp(_ string, source *kube.Source) error {
 				Namespace: x.GetNamespace(), Name: x.GetName(), ResourceVersion: x.GetResourceVersion()}})
 		}
 		if plural != "namespaces" { // of these one is read
-			source.ObserveList(kind, "", list)
+			source.ObserveList(kind, within, list)
 		}
 	}
 	return nil

@@ -11,11 +11,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/egret-net/egret/api/v1"
-	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
-// namespace is that of all pods.
+// namespace is that of pods of the default network.
 const namespace = "team"
 
 // pod is one that a kubelet runs.
@@ -25,7 +25,8 @@ type pod struct {
 	uid   string
 	on    *machine
 	boot  int
-	index int // of its addresses; -1: none yet
+	index int // of its addresses in the default network; -1: none yet
+	inOwn int // the same in its own network
 	sends bool
 	ended bool
 	freed time.Time
@@ -36,7 +37,7 @@ type pod struct {
 
 // startPod creates a pod with a node, unless there is one of the name.
 func (s *Sim) startPod(name, on, group string) {
-	if s.api.objects["pods"][namespace+"/"+name] == nil && s.machine(on).hasNode() {
+	if s.api.objects["pods"][podKey(name)] == nil && s.machine(on).hasNode() {
 		s.createPod(name, group)
 		s.bindPod(name, on)
 	}
@@ -44,23 +45,25 @@ func (s *Sim) startPod(name, on, group string) {
 
 // createPod creates a pod without a node, unless there is one of the name.
 func (s *Sim) createPod(name, group string) {
-	if s.api.objects["pods"][namespace+"/"+name] == nil {
+	key := podKey(name)
+	if s.api.objects["pods"][key] == nil {
 		o := &corev1.Pod{}
-		o.Namespace, o.Name, o.Labels = namespace, name, map[string]string{"group": group}
+		o.Namespace, o.Name, _ = strings.Cut(key, "/")
+		o.Labels = map[string]string{"group": group}
 		s.api.put("pods", o)
 	}
 }
 
 // bindPod gives a pod without a node one, whose kubelet starts it.
 func (s *Sim) bindPod(name, on string) {
-	m, key := s.machine(on), namespace+"/"+name
+	m, key := s.machine(on), podKey(name)
 	o := get[*corev1.Pod](s.api, "pods", key)
 	if o == nil || o.Spec.NodeName != "" || !m.hasNode() {
 		return
 	}
 	o.Spec.NodeName = m.name
 	stored := s.api.put("pods", o)
-	p := &pod{s: s, key: key, uid: string(stored.GetUID()), on: m, boot: m.boot, index: -1}
+	p := &pod{s: s, key: key, uid: string(stored.GetUID()), on: m, boot: m.boot, index: -1, inOwn: -1}
 	if old := s.pods[key]; old != nil {
 		s.pods[key+" "+old.uid] = old
 	}
@@ -74,20 +77,21 @@ func (p *pod) add() {
 	if p.ended || p.boot != p.on.boot || o == nil || string(o.UID) != p.uid {
 		return
 	}
-	if !p.on.process.reaches() || len(p.on.subnets()) == 0 {
+	ready, further := p.on.process.reaches() && len(p.on.subnetsIn(ref.DefaultNetwork)) > 0, []world.Interface(nil)
+	if ready {
+		further, ready = p.interfacesIn(p.primary())
+	}
+	if !ready {
 		p.s.after(time.Second, p.add)
 		return
 	}
 	if p.index < 0 {
-		p.index = p.s.freeIndex(p.on)
+		p.index = p.s.freeIndex(p.on, func(o *pod) int { return o.index })
 	}
-	var ips []netip.Addr
-	for _, subnet := range p.on.subnets() {
-		ips = append(ips, world.Nth(subnet, 10+p.index))
-	}
-	p.at = &world.Attachment{Namespace: namespace, Name: o.Name, UID: p.uid, HostIface: "veth-" + p.uid,
-		MAC: world.MAC(ips[0]), IPs: ips}
-	o.Annotations = kube.PodAnnotations(prefixes(ips), p.at.MAC, nil)
+	ips := addressesAt(p.on.subnetsIn(ref.DefaultNetwork), p.index)
+	p.at = &world.Attachment{Namespace: o.Namespace, Name: o.Name, UID: p.uid, HostIface: "veth-" + p.uid,
+		MAC: world.MAC(ips[0]), IPs: ips, Further: further}
+	o.Annotations = networksAnnotation(p.at)
 	must(p.on.agent.Source().Observe(p.s.api.put("pods", o)))
 	p.on.attachments[p.at.HostIface] = p.at
 	p.caughtUp = p.s.now
@@ -102,20 +106,11 @@ func prefixes(ips []netip.Addr) (out []netip.Prefix) {
 	return out
 }
 
-func (m *machine) subnets() (out []netip.Prefix) {
-	m.agent.Ask(func(w *world.World) {
-		if n := w.Node(m.name); n != nil {
-			out = n.Subnets
-		}
-	})
-	return out
-}
-
-// freeIndex is the first that no pod of a node has, or had lately.
-func (s *Sim) freeIndex(m *machine) int {
+// freeIndex returns the first index that no pod of a node has, or had lately.
+func (s *Sim) freeIndex(m *machine, of func(*pod) int) int {
 	used := map[int]bool{}
 	for _, p := range s.pods {
-		used[p.index] = used[p.index] || p.on == m && p.boot == m.boot && (!p.ended || s.now.Sub(p.freed) < s.reuse)
+		used[of(p)] = used[of(p)] || p.on == m && p.boot == m.boot && (!p.ended || s.now.Sub(p.freed) < s.reuse)
 	}
 	for i := 0; ; i++ {
 		if !used[i] {
@@ -155,8 +150,8 @@ func (p *pod) runs() {
 
 // endPod deletes a pod. By force, its object goes at once.
 func (s *Sim) endPod(name string, force bool) {
-	p := s.pods[namespace+"/"+name]
-	o := get[*corev1.Pod](s.api, "pods", namespace+"/"+name)
+	p := s.pods[podKey(name)]
+	o := get[*corev1.Pod](s.api, "pods", podKey(name))
 	if p == nil || o == nil || string(o.UID) != p.uid {
 		return
 	}
@@ -197,21 +192,18 @@ func (p *pod) forget() {
 
 // relabel has a pod be of another group.
 func (s *Sim) relabel(name, group string) {
-	if o := get[*corev1.Pod](s.api, "pods", namespace+"/"+name); o != nil {
+	if o := get[*corev1.Pod](s.api, "pods", podKey(name)); o != nil {
 		o.Labels = map[string]string{"group": group}
 		s.api.put("pods", o)
 	}
 }
 
-// relabelNamespace changes the label of the pods' namespace.
-func (s *Sim) relabelNamespace(value string) {
-	o := get[*corev1.Namespace](s.api, "namespaces", namespace)
-	if o == nil {
-		o = &corev1.Namespace{}
-		o.Name = namespace
+// relabelNamespace changes the label of a namespace, unless there is none of the name.
+func (s *Sim) relabelNamespace(name, value string) {
+	if o := get[*corev1.Namespace](s.api, "namespaces", name); o != nil {
+		o.Labels["tenant"] = value
+		s.api.put("namespaces", o)
 	}
-	o.Labels = map[string]string{"tenant": value}
-	s.api.put("namespaces", o)
 }
 
 func (a *api) egressIP(name string) *v1.EgressIP { return get[*v1.EgressIP](a, "egressips", name) }

@@ -47,7 +47,7 @@ func tellOne(t *rapid.T) {
 	}
 }
 
-// drawStory draws the cluster's objects, and what happens to them.
+// drawStory draws the cluster's objects, and what happens to them. Long runs alone draw networks.
 func drawStory(t *rapid.T) string {
 	var lines []string
 	if rapid.Bool().Draw(t, "local gateway mode") {
@@ -66,7 +66,12 @@ func drawStory(t *rapid.T) string {
 	if rapid.Bool().Draw(t, "second holder") {
 		lines = append(lines, "0s assignable n2 yes")
 	}
-	for _, name := range []string{"p", "q"} {
+	started, text := pods[:2], strings.NewReplacer("blue/", "", "red/", "")
+	if os.Getenv("SIMULATE_TIME") != "" && rapid.Bool().Draw(t, "with networks") {
+		lines = append(lines, "0s network blue 1", "0s network red 2")
+		started, text = pods, strings.NewReplacer()
+	}
+	for _, name := range started {
 		lines = append(lines, fmt.Sprintf("2s pod %s %s %s", name, oneOf(t, nodes), oneOf(t, groups)))
 	}
 	var events []incident
@@ -79,7 +84,7 @@ func drawStory(t *rapid.T) string {
 	for _, e := range events {
 		lines = append(lines, fmt.Sprint(6*time.Second+e.at, " ", e.what))
 	}
-	return strings.Join(lines, "\n")
+	return text.Replace(strings.Join(lines, "\n"))
 }
 
 // incident is a line of a story.

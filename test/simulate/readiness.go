@@ -30,7 +30,8 @@ func (v *verdict) judgeReadiness() {
 	now := map[loss]time.Time{}
 	for x := range v.dropped {
 		late := v.cannotFollow(x.from.on.name)
-		if !x.from.sends || !x.from.on.answers() || late && !v.isOnlyLate(x.from.on.name) || !v.s.isReadyFor(x) {
+		if !x.from.sends || !x.from.on.answers() || late && !v.isOnlyLate(x.from.on.name) ||
+			v.s.mayBeUnserved(x.from) || !v.s.isReadyFor(x) {
 			continue
 		}
 		l := loss{x, late}

@@ -26,6 +26,7 @@ type Sim struct {
 	all         []*machine
 	controllers []*controllerOn
 	pods        map[string]*pod // by "namespace/name"
+	networks    map[string]int  // their numbers, by the namespaces that have one of their own
 	pace        Pace
 	drawn       map[string]int
 	reuse       time.Duration // how long an address of a pod rests at least before another gets it

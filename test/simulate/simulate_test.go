@@ -1,10 +1,12 @@
 package simulate
 
 import (
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestStories tells each story of testdata with some seeds. No source is wrong, but in a story of a known fault, which
@@ -58,5 +60,25 @@ func TestOneSeedIsOneRun(t *testing.T) {
 		if again := Run(7, string(text)); again != first {
 			t.Errorf("%+v, then %+v", first, again)
 		}
+	}
+}
+
+// TestNetworksHaveTheSameAddresses: pods of two networks and of the default one have one address on one node. Without
+// that, stories of networks would show little.
+func TestNetworksHaveTheSameAddresses(t *testing.T) {
+	s := newSim(0, "")
+	s.run(begin.Add(settling))
+	s.setNetwork("blue", 1)
+	s.setNetwork("red", 2)
+	for _, name := range []string{"p", "blue/r", "red/u"} {
+		s.startPod(name, "n1", "none")
+	}
+	s.run(begin.Add(settling + 10*time.Second))
+	own := map[netip.Addr]int{}
+	for _, x := range s.packets() {
+		own[x.src]++
+	}
+	if len(s.sending()) != 3 || len(own) != 2 {
+		t.Errorf("%d of 3 pods send, with %v", len(s.sending()), own)
 	}
 }

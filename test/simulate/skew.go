@@ -19,8 +19,8 @@ import (
 // by a pod, a namespace, an EgressIP and a Service as each of them was within the promise. A node that could not
 // follow learns afterwards of one kind before another.
 type skew struct {
-	groups    map[string][]version[string] // by a pod's UID
-	tenants   []version[string]
+	groups    map[string][]version[string]          // by a pod's UID
+	tenants   map[string][]version[string]          // by namespace
 	egressIPs map[string][]version[*world.EgressIP] // by name; nil: deleted
 	traffics  map[string][]version[*world.Traffic]  // by name; nil: deleted
 	services  map[string][]version[*world.Service]
@@ -34,8 +34,9 @@ type version[T any] struct {
 }
 
 func newSkew() skew {
-	return skew{groups: map[string][]version[string]{}, egressIPs: map[string][]version[*world.EgressIP]{},
-		traffics: map[string][]version[*world.Traffic]{}, services: map[string][]version[*world.Service]{},
+	return skew{groups: map[string][]version[string]{}, tenants: map[string][]version[string]{},
+		egressIPs: map[string][]version[*world.EgressIP]{},
+		traffics:  map[string][]version[*world.Traffic]{}, services: map[string][]version[*world.Service]{},
 		served: map[string][]version[*world.EgressService]{}}
 }
 
@@ -44,7 +45,7 @@ func (k *skew) see(at time.Time, o object, gone bool) {
 	case *corev1.Pod:
 		k.groups[string(o.UID)] = append(k.groups[string(o.UID)], version[string]{at, o.Labels["group"]})
 	case *corev1.Namespace:
-		k.tenants = append(k.tenants, version[string]{at, o.Labels["tenant"]})
+		k.tenants[o.Name] = append(k.tenants[o.Name], version[string]{at, o.Labels["tenant"]})
 	case *v1.EgressIP:
 		e := unless(gone, kube.EgressIP(o))
 		k.egressIPs[o.Name] = append(k.egressIPs[o.Name], version[*world.EgressIP]{at, e})
@@ -84,9 +85,12 @@ func within[T any](all []version[T], since time.Time, none T) (out []T) {
 // whose state a node has followed by now if nothing keeps it. Versions that had ended when the pod's CNI ADD read all
 // objects do not count: its node asks others whether they have followed what it has read.
 func (k *skew) explains(since, promise time.Time, p *pod, src, dst netip.Addr) bool {
+	if p.isInOwnNetwork() { // EgressServices serve pods of the default network
+		k = &skew{groups: k.groups, tenants: k.tenants, egressIPs: k.egressIPs, traffics: k.traffics}
+	}
 	own, since, promise := isOf(p.on, src), later(since, p.caughtUp), later(promise, p.caughtUp)
 	for _, group := range within(k.groups[p.uid], since, "") {
-		for _, tenant := range within(k.tenants, since, "") {
+		for _, tenant := range within(k.tenants[p.namespace()], since, "") {
 			c := combination{k, since, group, tenant, dst}
 			if own && c.isUnclaimed() || c.given(src) || c.byService(promise, src) {
 				return true

@@ -87,11 +87,11 @@ func newSim(seed uint64, story string) *Sim {
 		mode = world.LocalGateway
 	}
 	s := &Sim{seed: seed, config: compiletest.Config(mode), now: begin, machines: map[string]*machine{},
-		pods: map[string]*pod{}, reuse: 5 * time.Second,
+		pods: map[string]*pod{}, networks: map[string]int{}, reuse: 5 * time.Second,
 		pace:  Pace{Watch: time.Second, Write: 300 * time.Millisecond, OVN: 500 * time.Millisecond},
 		drawn: map[string]int{}}
 	s.api, s.verdict = newAPI(s), newVerdict(s)
-	s.relabelNamespace("x")
+	s.createNamespace(namespace)
 	for i := 1; i <= 3; i++ {
 		s.addMachine(i)
 	}
@@ -140,7 +140,8 @@ var lines = map[string]func(*Sim, []string){
 	"relabel":         func(s *Sim, w []string) { s.relabel(w[0], w[1]) },
 	"delete":          func(s *Sim, w []string) { s.endPod(w[0], false) },
 	"force":           func(s *Sim, w []string) { s.endPod(w[0], true) },
-	"namespace":       func(s *Sim, w []string) { s.relabelNamespace(w[0]) },
+	"namespace":       func(s *Sim, w []string) { s.relabelNamespace(append(w, namespace)[1], w[0]) },
+	"network":         func(s *Sim, w []string) { s.setNetwork(w[0], number(w[1])) },
 	"kill":            func(s *Sim, w []string) { s.machine(w[0]).kill(span(w[1])) },
 	"hang":            func(s *Sim, w []string) { s.machine(w[0]).hang(span(w[1])) },
 	"stall":           func(s *Sim, w []string) { s.machine(w[0]).stall(span(w[1])) },
@@ -203,6 +204,6 @@ func (s *Sim) show() {
 		fmt.Printf("%v %s %+v\n", s.told(), name, get[*v1.EgressService](s.api, "egressservices", name).Status)
 	}
 	for _, x := range s.packets() {
-		fmt.Println(s.told(), x.from.name(), "to", x.dst, trace.Sentences(s.verdict.walk(x)))
+		fmt.Println(s.told(), x.from.name(), x.src, "to", x.dst, trace.Sentences(s.verdict.walk(x)))
 	}
 }

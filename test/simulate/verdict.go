@@ -131,7 +131,7 @@ func isDropped(ends []trace.End) bool {
 	return !slices.ContainsFunc(ends, func(e trace.End) bool { return e.Kind != trace.Dropped })
 }
 
-// packet is one that a pod sends.
+// packet is one that a pod sends by its primary network.
 type packet struct {
 	from     *pod
 	src, dst netip.Addr
@@ -146,7 +146,7 @@ func (s *Sim) packets() (out []packet) {
 	for _, p := range s.sending() {
 		for _, name := range names {
 			for i, dst := range outside[name] {
-				out = append(out, packet{p, p.at.IPs[i], dst})
+				out = append(out, packet{p, p.at.In(p.primary().Network)[i], dst})
 			}
 		}
 	}
@@ -155,7 +155,8 @@ func (s *Sim) packets() (out []packet) {
 
 func (v *verdict) walk(x packet) []trace.End {
 	v.walks++
-	return v.read.Walk(trace.Packet{Src: x.src, Dst: x.dst, Proto: "udp", DstPort: 9})
+	return v.read.Walk(trace.Packet{Src: x.src, Dst: x.dst, Proto: "udp", DstPort: 9,
+		Network: x.from.primary()})
 }
 
 func (v *verdict) judge(p *pod, end trace.End, dst netip.Addr) {
@@ -189,6 +190,10 @@ func (v *verdict) judge(p *pod, end trace.End, dst netip.Addr) {
 // judgeNode fails the run if a node translates to an address that no status gives it.
 func (v *verdict) judgeNode(p *pod, end trace.End) {
 	m := v.s.machines[end.Node]
+	if p.isInOwnNetwork() && isOnLinks(end.Src) {
+		v.wrong = fmt.Sprintf("%v: what pod %s on %s sends goes %s: no link serves a network of users", v.s.told(),
+			p.name(), p.on.name, end)
+	}
 	if !isOf(m, end.Src) && !v.skew.isNamed(v.followedAt(p.on.name, end.Node), end.Node, end.Src) {
 		v.wrong = fmt.Sprintf("%v: what pod %s on %s sends goes %s, and no status names that node", v.s.told(), p.name(),
 			p.on.name, end)
@@ -270,10 +275,10 @@ func (v *verdict) atRest() {
 // addresses.
 func (v *verdict) served(p *pod) bool {
 	o := get[*corev1.Pod](v.s.api, "pods", p.key)
-	if o == nil {
+	if o == nil || v.s.mayBeUnserved(p) {
 		return false
 	}
-	tenant := get[*corev1.Namespace](v.s.api, "namespaces", namespace).Labels["tenant"]
+	tenant := get[*corev1.Namespace](v.s.api, "namespaces", p.namespace()).Labels["tenant"]
 	if v.s.api.mayDrop(o.Labels["group"]) {
 		return false
 	}
