@@ -41,20 +41,29 @@ func TestNetworkServices(t *testing.T) {
 	c.dropsNoRecirculated(t)
 }
 
-// networkCluster: any node serves, also one without a pod of the network, and pods do not see the client.
+// networkCluster: any node serves, also one without a pod of the network, and pods do not see the client, whether they
+// have an egress IP or not.
 func networkCluster(t *testing.T, n *namespace) {
 	s := n.balances("cluster", 10, nil, "one", "two")
-	for i := range n.c.nodes {
-		for _, to := range s.byAllWays(t, i) {
-			f := n.c.from(t, n.c.hosts[0]).to(to)
-			f.answeredBy("one", "two")
-			seen, err := f.sources(2)
-			if err != nil || slices.ContainsFunc(seen,
-				func(a netip.Addr) bool { return slices.Contains(n.c.hosts[0].IPs, a) }) {
-				t.Errorf("host outside to %s on node %d arrives as %v, %v", to.name, i, seen, err)
+	seen := func() {
+		for i := range n.c.nodes {
+			for _, to := range s.byAllWays(t, i) {
+				f := n.c.from(t, n.c.hosts[0]).to(to)
+				f.answeredBy("one", "two")
+				seen, err := f.sources(2)
+				if err != nil || slices.ContainsFunc(seen,
+					func(a netip.Addr) bool { return slices.Contains(n.c.hosts[0].IPs, a) }) {
+					t.Errorf("host outside to %s on node %d arrives as %v, %v", to.name, i, seen, err)
+				}
 			}
 		}
 	}
+	seen()
+	n.c.labelEgress(t, n.c.nodes[1])
+	e := n.c.egressIP(t, "network-served", n.c.number(78), n.itself(), metav1.LabelSelector{})
+	e.ready()
+	seen()
+	e.delete()
 	for _, node := range n.c.nodes {
 		for _, from := range n.c.nodes {
 			n.c.from(t, from).to(s.on(node)).answeredBy("one", "two")
