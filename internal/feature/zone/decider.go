@@ -27,6 +27,7 @@ type Allocator struct {
 	open    map[string]struct{} // nodes that are not settled, or in networks beside the default one
 	taken   *taken              // nil: nothing was decided yet
 	parts   *parts
+	resting resting
 	last    map[string]lastGot
 	told    decide.Told // by node
 }
@@ -40,7 +41,7 @@ type lastGot struct {
 // NewAllocator has decided nothing yet, and told of nothing.
 func NewAllocator() *Allocator {
 	d := &Allocator{changed: map[string]struct{}{}, open: map[string]struct{}{}, parts: newParts(),
-		last: map[string]lastGot{}, told: decide.Told{}}
+		resting: resting{}, last: map[string]lastGot{}, told: decide.Told{}}
 	d.reader = world.NewReader(func() { d.stale = true })
 	return d
 }
@@ -62,9 +63,14 @@ func (d *Allocator) Decide(v decide.View) (desired []decide.Desired, again time.
 	if len(names) == 0 {
 		return nil, d.parts.again
 	}
-	d.parts.again = time.Time{}
+	d.parts.again, d.taken.resting = time.Time{}, d.resting
+	d.resting.expire(v.Now)
 	for _, name := range names {
-		d.taken.putNode(name, v.Node(name))
+		n := v.Node(name)
+		if last := d.last[name]; n == nil || n.UID != last.uid {
+			d.resting.note(name, last.Allocation, v.Now)
+		}
+		d.taken.putNode(name, n)
 	}
 	w := d.reader.Reading(v.World)
 	for _, name := range names {

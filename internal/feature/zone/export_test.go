@@ -7,13 +7,14 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// Forget has an Allocator decide about everything anew. It keeps what depends on history: what it told, which networks
-// it has known, and since when nodes have no pod of them.
+// Forget has an Allocator decide about everything again. It keeps what depends on history: what it told, what Nodes
+// had, which subnets rest, which networks it has known, and since when nodes have no pod of them.
 func (d *Allocator) Forget() {
-	told, known, left := d.told, d.parts.known, d.parts.left
+	old := *d
 	*d = *NewAllocator()
-	d.told, d.parts.known, d.parts.left = told, known, left
-	for name := range told {
+	d.told, d.last, d.resting = old.told, old.last, old.resting
+	d.parts.known, d.parts.left = old.parts.known, old.parts.left
+	for name := range d.last {
 		d.changed[name] = struct{}{} // which may be gone
 	}
 }

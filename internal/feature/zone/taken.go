@@ -17,6 +17,7 @@ type taken struct {
 	macs     index[world.HardwareAddr]
 	gateways index[netip.Addr] // of nodes that are recorded
 	id       int               // no lower one is free
+	resting  resting
 }
 
 // pool is the node subnets of one network.
@@ -132,19 +133,34 @@ func (t *taken) freeID(highest int) int {
 	return 0
 }
 
-// freeSubnet returns the lowest subnet of a family and network that no node has.
-func (t *taken) freeSubnet(net *world.Network, f world.Family) (netip.Prefix, bool) {
+// freeSubnet returns a subnet of a family and network that no node has: the node's former one, or the lowest, and one
+// that rests for another node if there is no other.
+func (t *taken) freeSubnet(net *world.Network, f world.Family, node string) (netip.Prefix, bool) {
 	p := t.poolOf(net.Name)
-	at := &p.from[f]
-	for ; at.subnet < len(net.Subnets); *at = (position{at.subnet + 1, 0}) {
+	others, own := t.resting.subnetsFor(node, net.Name, f)
+	if own.IsValid() && net.NodeSubnet(own) && len(p.taken[own]) == 0 {
+		return own, true
+	}
+	var spare netip.Prefix
+	for at := p.from[f]; at.subnet < len(net.Subnets); at = (position{at.subnet + 1, 0}) {
 		s := net.Subnets[at.subnet]
 		for ; world.FamilyOf(s.CIDR.Addr()) == f && at.part < countNodeSubnets(s); at.part++ {
-			if one := nthNodeSubnet(s, at.part); len(p.taken[one]) == 0 {
+			one := nthNodeSubnet(s, at.part)
+			if len(p.taken[one]) > 0 {
+				continue
+			}
+			if !spare.IsValid() {
+				p.from[f], spare = at, one
+			}
+			if !others[one] {
 				return one, true
 			}
 		}
 	}
-	return netip.Prefix{}, false
+	if !spare.IsValid() {
+		p.from[f] = position{subnet: len(net.Subnets)}
+	}
+	return spare, spare.IsValid()
 }
 
 // mostParts is the length of the highest id in bits: of a cluster subnet so many parts are enough.
