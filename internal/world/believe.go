@@ -354,6 +354,19 @@ func (w *View) PodIPs(p *Pod, network string) []netip.Addr {
 	return out
 }
 
+// IsOutsideSubnets reports whether an address lies in none of this node's subnets of a network. As long as the node has
+// no subnet of the family there, no address does.
+func (w *View) IsOutsideSubnets(network string, ip netip.Addr) bool {
+	w.noteRead(KindSubnets, w.Self)
+	n := w.nodes[w.Self]
+	if n == nil {
+		return false
+	}
+	subnets := n.In(network).Subnets
+	_, known := FamilyOf(ip).Of(subnets)
+	return known && !slices.ContainsFunc(subnets, func(s netip.Prefix) bool { return s.Contains(ip) })
+}
+
 // Placed says whether an address is that of an EgressIP by its status, whether it has a node now or not.
 func (w *View) Placed(a netip.Addr) bool {
 	return len(w.PlacedBy(a)) > 0

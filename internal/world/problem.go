@@ -16,7 +16,7 @@ type Problem struct {
 // Reasons of problems.
 const (
 	ReasonRefused        = "Refused"        // a target refused a row
-	ReasonUnserved       = "Unserved"       // pods of another network than it serves send nothing outside
+	ReasonUnserved       = "Unserved"       // pods that it cannot serve send nothing outside
 	ReasonUnfollowed     = "Unfollowed"     // a holder does not say that it has followed which pods an object serves
 	ReasonUnavailable    = "Unavailable"    // targets could not be written
 	ReasonNotSteered     = "NotSteered"     // the node's own pods do not get through to what it hosts
