@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	egretv1 "github.com/egret-net/egret/api/egret/v1"
+	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/probe"
 )
@@ -36,8 +37,25 @@ func (m *machine) kill(d time.Duration) {
 // hang is SIGSTOP of the agent, and SIGCONT later.
 func (m *machine) hang(d time.Duration) {
 	m.disturbs(d)
-	hang(m.s, m.process, d)
+	p := m.process
+	hang(m.s, p, d)
 	m.s.after(d, m.renewLease) // that is overdue by then
+	m.s.after(d, func() {
+		if m.process == p && p.hangs == 0 {
+			m.noteStillLate()
+		}
+	})
+}
+
+// noteStillLate notes watches that are late when the agent goes on. It has until then not counted for how long a watch
+// has stood still, and begins to count.
+func (m *machine) noteStillLate() {
+	late := slices.MaxFunc(slices.Collect(maps.Values(m.client.reached)), time.Time.Compare).Sub(m.s.now)
+	for _, d := range slices.Clone(m.s.verdict.disturbed) {
+		if d.node == m.name && d.late && d.concerns(m.s.now) && late > m.s.pace.Watch {
+			m.s.verdict.disturb(m.name, d.from, m.s.now.Add(min(late, kube.StillAtMost)+following), true)
+		}
+	}
 }
 
 func hang(s *Sim, p *process, d time.Duration) {
@@ -52,13 +70,13 @@ func hang(s *Sim, p *process, d time.Duration) {
 // stall has the node's OVN carry out nothing for a while.
 func (m *machine) stall(d time.Duration) {
 	m.disturbs(d)
-	m.stalled = m.s.now.Add(d)
+	m.stalled = later(m.stalled, m.s.now.Add(d))
 }
 
 // fail has a part of the node's targets refuse all rows for a while.
 func (m *machine) fail(part string, d time.Duration) {
 	m.disturbs(d)
-	m.failing[part] = m.s.now.Add(d)
+	m.failing[part] = later(m.failing[part], m.s.now.Add(d))
 }
 
 // cannotWrite reports whether the node's targets take nothing.

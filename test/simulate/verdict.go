@@ -218,12 +218,25 @@ func (v *verdict) followedAt(pods, gives string) time.Time {
 	if !v.cannotFollow(pods) || !v.cannotFollow(gives) {
 		return at
 	}
-	for _, d := range v.disturbed {
-		if d.from.Add(-oracle.Promise).Before(at) && (d.node == pods || d.node == gives) && d.concerns(v.s.now) {
-			at = d.from.Add(-oracle.Promise)
+	for _, node := range []string{pods, gives} {
+		if since := v.disturbedSince(node).Add(-oracle.Promise); since.Before(at) {
+			at = since
 		}
 	}
 	return at
+}
+
+// disturbedSince returns when the first of the faults began that have kept a node from following until now, one after
+// the other: what a fault has kept from it, it need not have followed before the next one.
+func (v *verdict) disturbedSince(node string) time.Time {
+	since, all := v.s.now, slices.Clone(v.disturbed)
+	slices.SortFunc(all, func(a, b disturbance) int { return b.to.Compare(a.to) })
+	for _, d := range all {
+		if d.node == node && d.concerns(since) {
+			since = d.from
+		}
+	}
+	return since
 }
 
 // cannotFollow says whether a node's agent cannot, or could not until a promise ago.
