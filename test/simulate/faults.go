@@ -226,6 +226,23 @@ func (m *machine) rename(d time.Duration) {
 	})
 }
 
+// reregister deletes the machine's Node, so that Kubernetes deletes its report. After a while, and before Kubernetes
+// deletes its pods, its kubelet creates the Node again, with its labels. The machine, its agent and its pods go on.
+func (m *machine) reregister(d time.Duration) {
+	a, old := m.s.api, get[*corev1.Node](m.s.api, "nodes", m.name)
+	if old == nil {
+		return
+	}
+	for _, plural := range []string{"nodes", "egressnodes"} {
+		a.delete(plural, m.name)
+	}
+	m.s.after(d, func() {
+		o := &corev1.Node{}
+		o.Name, o.Labels, o.Status = m.name, old.Labels, old.Status
+		a.put("nodes", o)
+	})
+}
+
 // tellReady is the node controller's word.
 func (m *machine) tellReady(is bool) {
 	o := get[*corev1.Node](m.s.api, "nodes", m.name)

@@ -56,7 +56,8 @@ const rest = bookmarks + 30*time.Second
 // lasts is how long what a line begins does.
 func lasts(words []string) time.Duration {
 	switch words[0] {
-	case "kill", "hang", "stall", "cut", "isolate", "reboot", "rename", "deaf", "controller-kill", "controller-hang":
+	case "kill", "hang", "stall", "cut", "isolate", "reboot", "rename", "reregister", "deaf", "controller-kill",
+		"controller-hang":
 		return span(words[2])
 	case "late":
 		return min(span(words[3]), kube.StillAtMost)
@@ -153,6 +154,7 @@ var lines = map[string]func(*Sim, []string){
 	"controller-kill": func(s *Sim, w []string) { s.controllerAt(w[0]).kill(span(w[1])) },
 	"controller-hang": func(s *Sim, w []string) { hang(s, s.controllerAt(w[0]).process, span(w[1])) },
 	"rename":          func(s *Sim, w []string) { s.machine(w[0]).rename(span(w[1])) },
+	"reregister":      func(s *Sim, w []string) { s.machine(w[0]).reregister(span(w[1])) },
 	"clock":           func(s *Sim, w []string) { s.machine(w[0]).clockSet += span(w[1]) },
 	"backup":          func(s *Sim, _ []string) { s.api.backUp() },
 	"restore":         func(s *Sim, _ []string) { s.api.restore() },
