@@ -9,8 +9,8 @@ import (
 
 // Orphans pauses the egress of attached pods whose source nothing decides:
 //
-//   - A pod that Kubernetes does not know, until it is detached. A pod that was deleted by force is gone from the API at
-//     once, or has a successor of its name, and its processes live on for a moment.
+//   - A pod that Kubernetes does not know, until it is detached. A pod that was deleted by force is gone from the API
+//     at once, or has a successor of its name, and its processes live on for a moment.
 //   - A pod whose addresses are not in its node's subnets. Its Node was deleted and registered again, and got others.
 //     Other nodes do not take such addresses for the pod's, and a pod of another node may have them.
 type Orphans struct{}

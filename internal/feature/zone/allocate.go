@@ -37,8 +37,8 @@ func (a *Allocation) refuseWith(f decide.Finding, format string, args ...any) {
 }
 
 // allocateNode gives a node an id and pod subnets, and says what is recorded of it. The node keeps what it has, as far
-// as the world believes it, also while it is going away. It gets the lowest id and subnets that are free, or the subnets
-// that a Node of its name has had lately.
+// as the world believes it, also while it is going away. It gets the lowest id and subnets that are free, or the
+// subnets that a Node of its name has had lately.
 func (t *taken) allocateNode(w *world.View, n *world.Node) (a Allocation) {
 	for _, p := range n.Problems {
 		a.refuseWith(decide.Finding{Reason: notBelieved, Part: p.About, Node: p.Owner}, "%s", p.Text)

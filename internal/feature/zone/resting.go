@@ -10,8 +10,8 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// restsFor is how long the subnets of a deleted Node rest: another Node gets one only if no other is free, and a Node of
-// the same name gets its own back. The machine and its pods may have gone on, and register again.
+// restsFor is how long the subnets of a deleted Node rest: another Node gets one only if no other is free, and a Node
+// of the same name gets its own back. The machine and its pods may have gone on, and register again.
 const restsFor = 10 * time.Minute
 
 // resting has the last subnet of deleted Nodes.
