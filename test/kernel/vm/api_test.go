@@ -125,8 +125,9 @@ func listKind(path string) (kind, version string) {
 	kinds := map[string]string{
 		"nodes": "NodeList", "namespaces": "NamespaceList", "pods": "PodList", "services": "ServiceList",
 		"endpointslices": "EndpointSliceList", "egressips": "EgressIPList", "egressiptraffics": "EgressIPTrafficList",
-		"egressservices": "EgressServiceList",
-		"egressnodes":    "EgressNodeList",
+		"egressservices":                 "EgressServiceList",
+		"egressnodes":                    "EgressNodeList",
+		"network-attachment-definitions": "NetworkAttachmentDefinitionList",
 	}
 	return kinds[parts[len(parts)-1]], strings.Join(parts[1:len(parts)-1], "/")
 }
