@@ -27,7 +27,11 @@ func (m *machine) kill(d time.Duration) {
 	m.disturbs(d)
 	m.stopAgent()
 	m.downs++
+	boot := m.boot // the next one starts an agent, and ends the fault
 	m.s.after(d, func() {
+		if m.boot != boot {
+			return
+		}
 		if m.downs--; m.downs == 0 && !m.off {
 			m.startAgent()
 		}

@@ -102,7 +102,7 @@ func (m *machine) bootID() string { return fmt.Sprintf("%s-boot-%d", m.name, m.b
 // bootUp is a boot: the agent empties the logical network before anything else. Pods are gone.
 func (m *machine) bootUp() {
 	m.stopAgent()
-	m.boot++
+	m.boot, m.downs = m.boot+1, 0
 	m.have, m.attachments, m.received = plan.New(), map[string]*world.Attachment{}, map[netip.Addr]time.Time{}
 	m.target = &target{s: m.s, m: m, north: plan.New()}
 	o := get[*corev1.Node](m.s.api, "nodes", m.name)
