@@ -25,8 +25,8 @@ type AgentLease struct {
 
 // RenewAgentLease says that a node's agent lives, for as long as a renewal lasts. The Node, by its UID, owns the
 // Lease, so that it goes with the Node. The time in it is for people: readers count from when they see the renewal.
-// last is the version that the last renewal returned; "": none did. If the Lease has another one, or is gone, that is
-// ErrLeaseChanged: nobody but the agent writes it.
+// last is the version that the last renewal returned; "": none did. If the Lease has an older one, or is gone, that is
+// ErrLeaseWentBack. With a newer one the answer of a renewal was lost: nobody but the agent writes it.
 func (c *Clients) RenewAgentLease(ctx context.Context, node, uid string, lasts time.Duration, now time.Time,
 	last string) (version string, err error) {
 	seconds, at := int32(lasts/time.Second), metav1.NewMicroTime(now)
@@ -44,23 +44,37 @@ func (c *Clients) RenewAgentLease(ctx context.Context, node, uid string, lasts t
 	if err != nil {
 		return "", err
 	}
-	renewed := &coordinationv1.Lease{}
-	err = c.Coordination.Patch(types.MergePatchType).Namespace(AgentLeaseNamespace).Resource("leases").Name(node).
-		Body(patch).Do(ctx).Into(renewed)
-	switch gone := apierrors.IsNotFound(err); {
-	case last != "" && (gone || apierrors.IsConflict(err)):
-		err = ErrLeaseChanged
-	case gone:
-		err = c.Coordination.Post().Namespace(AgentLeaseNamespace).Resource("leases").Body(l).Do(ctx).Into(renewed)
+	version, err = c.patchLease(ctx, node, patch)
+	switch {
+	case last != "" && apierrors.IsConflict(err):
+		if has, err := c.patchLease(ctx, node, []byte("{}")); err == nil && Older(last, has) {
+			return c.RenewAgentLease(ctx, node, uid, lasts, now, has)
+		}
+		err = ErrLeaseWentBack
+	case last != "" && apierrors.IsNotFound(err):
+		err = ErrLeaseWentBack
+	case apierrors.IsNotFound(err):
+		created := &coordinationv1.Lease{}
+		err = c.Coordination.Post().Namespace(AgentLeaseNamespace).Resource("leases").Body(l).Do(ctx).Into(created)
+		version = created.ResourceVersion
 	}
 	if err != nil {
 		return "", fmt.Errorf("renew Lease %s/%s: %w", AgentLeaseNamespace, node, err)
 	}
-	return renewed.ResourceVersion, nil
+	return version, nil
 }
 
-// ErrLeaseChanged says that a Lease is not as its agent left it: its answer was lost, or etcd was restored.
-var ErrLeaseChanged = errors.New("it has changed since the last renewal")
+// patchLease returns the version that an agent's Lease has after a merge patch. An empty one reads it: agents may not
+// get Leases.
+func (c *Clients) patchLease(ctx context.Context, node string, patch []byte) (version string, err error) {
+	l := &coordinationv1.Lease{}
+	err = c.Coordination.Patch(types.MergePatchType).Namespace(AgentLeaseNamespace).Resource("leases").Name(node).
+		Body(patch).Do(ctx).Into(l)
+	return l.ResourceVersion, err
+}
+
+// ErrLeaseWentBack says that an agent's last renewal of its Lease is not in etcd: that was restored.
+var ErrLeaseWentBack = errors.New("its last renewal is gone")
 
 // AgentLeases returns all agents' Leases, by node, as they are now: a list without a resourceVersion is consistent.
 func (c *Clients) AgentLeases(ctx context.Context) (map[string]AgentLease, error) {

@@ -21,6 +21,7 @@ func (s *leaseServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	var sent struct {
 		Metadata struct{ ResourceVersion string }
+		Spec     *struct{}
 	}
 	_ = json.NewDecoder(r.Body).Decode(&sent)
 	fails := func(code int, reason string) {
@@ -36,7 +37,9 @@ func (s *leaseServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fails(http.StatusConflict, "Conflict")
 		return
 	}
-	s.version++
+	if sent.Spec != nil || r.Method == http.MethodPost {
+		s.version++
+	}
 	_, _ = io.WriteString(w, strings.ReplaceAll(`{"kind":"Lease","apiVersion":"coordination.k8s.io/v1",
 		"metadata":{"name":"n1","resourceVersion":"N"}}`, "N", fmt.Sprint(s.version)))
 }
@@ -60,9 +63,13 @@ func TestRenewAgentLease(t *testing.T) {
 			t.Errorf("after %q: %q, %v; want %q", text, have, err, want)
 		}
 	}
-	for _, is := range []int{2, 0, 7} { // of a backup, before its first, and by somebody else
+	s.version = 7 // by renewals whose answers were lost
+	if have, err := renew("3"); err != nil || have != "8" {
+		t.Errorf("after lost answers: %q, %v", have, err)
+	}
+	for _, is := range []int{2, 0} { // of a backup, and of one from before the first
 		s.version = is
-		if _, err := renew("3"); !errors.Is(err, ErrLeaseChanged) {
+		if _, err := renew("3"); !errors.Is(err, ErrLeaseWentBack) {
 			t.Errorf("with version %d: %v", is, err)
 		}
 		if have, err := renew(""); err != nil || have != fmt.Sprint(is+1) {

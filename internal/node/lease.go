@@ -17,8 +17,8 @@ const renewalsPerLease = 4
 // keepLease renews this agent's Lease until ctx is done, as long as the loop goes round. After a failure it is tried
 // again in half of the time. The Lease stays when the agent ends: the next one has as long as a renewal lasts.
 //
-// A Lease that somebody else has changed says that etcd was restored. An agent that stood still meanwhile learns it by
-// nothing else: if the API server has got as far again as its watches were, these go on in the other history.
+// A renewal that is gone says that etcd was restored. An agent that stood still meanwhile learns it by nothing else: if
+// the API server has got as far again as its watches were, these go on in the other history.
 func (a *Agent) keepLease(ctx context.Context, lasts time.Duration) {
 	if lasts == 0 {
 		return
@@ -43,11 +43,11 @@ func (a *Agent) keepLease(ctx context.Context, lasts time.Duration) {
 	}
 }
 
-// renewOrList renews it, and has all kinds be listed if it has changed since the last renewal.
+// renewOrList renews it, and has all kinds be listed if the last renewal is gone.
 func (a *Agent) renewOrList(ctx context.Context, lasts time.Duration, last string) (version string, err error) {
 	version, err = a.renewLease(ctx, lasts, last)
-	if errors.Is(err, kube.ErrLeaseChanged) {
-		a.log.Warn("the agent's Lease has changed: etcd may have been restored; all is listed again")
+	if errors.Is(err, kube.ErrLeaseWentBack) {
+		a.log.Warn("the last renewal of the agent's Lease is gone: etcd was restored; all is listed again")
 		a.source.ListAgain()
 		version, err = a.renewLease(ctx, lasts, "")
 	}

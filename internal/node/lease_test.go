@@ -30,7 +30,7 @@ func (s *changedLease) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, `{"kind":"Lease","apiVersion":"coordination.k8s.io/v1","metadata":{"resourceVersion":"5"}}`)
 }
 
-// TestLeaseTellsOfARestore: an agent whose Lease is not as it left it lists all kinds, and renews the Lease.
+// TestLeaseTellsOfARestore: an agent whose last renewal is gone lists all kinds, and renews the Lease.
 func TestLeaseTellsOfARestore(t *testing.T) {
 	a, _ := startAgentOf(t, &changedLease{lateServer{version: 9}}, all.ServedKinds())
 	n := *compiletest.Node(1)
