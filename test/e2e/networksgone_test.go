@@ -142,7 +142,8 @@ func (f *fleeting) leave(process string) {
 	}
 }
 
-// namedBy prints what a node has that names the networks or their subnets.
+// namedBy prints what a node has that names the networks or their subnets. ovn-controller (25.03) keeps the numbers of
+// conntrack zones, on its bridge, of some ports that went together with their network.
 const namedBy = `
 {
 	ovsdb-client dump unix:/run/ovn/ovnnb_db.sock OVN_Northbound
@@ -150,7 +151,7 @@ const namedBy = `
 	ovsdb-client dump unix:/run/openvswitch/db.sock Open_vSwitch
 	nft list ruleset; ip address; ip rule; ip -6 rule; ip route show table all; ip -6 route show table all
 	grep -rs . /var/lib/cni
-} | grep -E '` + fleetingName + `|10\.14[0-4]\.|fd00:14[0-4]:' || true`
+} | sed -E 's/ct-zone-[^,}]*//g' | grep -E '` + fleetingName + `|10\.14[0-4]\.|fd00:14[0-4]:' || true`
 
 // leftNothing waits until no node, and no object about nodes, names the networks.
 func (f *fleeting) leftNothing() {
