@@ -51,6 +51,7 @@ func TestLeakFilter(t *testing.T) {
 
 			b.s.Ofctl("add-flow", b.s.Mgmt("breth0"), fmt.Sprintf("priority=65535,%s,in_port=ovn,pkt_mark=0,"+
 				"actions=set_field:%d->pkt_mark,resubmit(,0)", [...]string{"ip", "ipv6"}[f], plan.MarkFiltered))
+			b.s.Appctl("revalidator/wait") // until no packet goes by what was cached of former flows
 			b.leaves("of the pod's own connection, under the filter", b.datagram(own, server), false)
 			b.leaves("about what came by its own connection, under the filter", b.unreachable(server, own), false)
 			b.leaves("of a new connection of its own", b.datagram(netip.AddrPortFrom(node, 4001), server), false)
