@@ -32,8 +32,9 @@ type lateServer struct {
 	version  int
 	labelled bool
 	created  bool
-	serves   string // label app of the Service's pods
-	own      bool   // the namespace asks for its own network
+	serves   string   // label app of the Service's pods
+	own      bool     // the namespace asks for its own network
+	slices   []string // EndpointSlices
 	off      bool
 	asked    []string // what was asked for, other than by watches and their lists
 }
@@ -80,6 +81,10 @@ func (s *lateServer) answer(path string, metadata bool) string {
 		return s.services(metadata)
 	case strings.HasSuffix(path, "/services"):
 		return s.list("v1", "ServiceList")
+	case strings.HasSuffix(path, "/endpointslices") && !metadata:
+		return s.list("discovery.k8s.io/v1", "EndpointSliceList", s.slices...)
+	case strings.HasSuffix(path, "/endpointslices"):
+		return s.list("meta.k8s.io/v1", "PartialObjectMetadataList", s.slices...)
 	case strings.HasSuffix(path, "/namespaces/shop"):
 		return namespace
 	case strings.HasSuffix(path, "/namespaces"):
@@ -138,7 +143,7 @@ func startAgentOf(t *testing.T, s http.Handler, kinds feature.Kinds) (*Agent, *o
 	a.holding.withFakes(listen.NewFake())
 	further := kinds[len(all.ServedKinds()):]
 	a.source = kube.NewSource(clients, a.log, append(further.AllResources(), kube.Namespaces(), kube.Pods(),
-		kube.EgressIPs(), kube.Services())...)
+		kube.EgressIPs(), kube.Services(), kube.EndpointSlices())...)
 	a.api = &API{Node: "n1", Clients: clients, Observe: a.source.Observe, ObserveList: a.source.ObserveList,
 		BeginRead: a.source.BeginRead}
 	a.reads, a.clearing.pastLists = newReads(a.api, a.kinds.AllReads(), a.caughtUp, a.loop), a.source.SeenPods
@@ -224,7 +229,7 @@ func TestPodDoesNotStartByAnEndedHistory(t *testing.T) {
 	a, _ := startLateAgent(t, s)
 	s.change(func() { s.version, s.created = 3, false })
 	a.source.MarkForked(kube.EgressIPs())
-	for _, k := range []kube.Kind{kube.Namespaces(), kube.Pods(), kube.Services()} {
+	for _, k := range []kube.Kind{kube.Namespaces(), kube.Pods(), kube.Services(), kube.EndpointSlices()} {
 		if err := a.source.Store(k).Replace(nil, "3"); err != nil {
 			t.Fatal(err)
 		}
@@ -260,6 +265,36 @@ func TestPodStartsByItsService(t *testing.T) {
 	}
 	if !isIn(t, a, target, "egressservice/shop/s/local.v4") {
 		t.Errorf("the pod starts and is not steered; asked for %v", s.asked)
+	}
+}
+
+// TestPodStartsBesideFormerEndpoint: the watch of EndpointSlices is late, and the address of the new pod was that of an
+// endpoint of a Service whose EgressService has this very node as host.
+func TestPodStartsBesideFormerEndpoint(t *testing.T) {
+	s := &lateServer{version: 5, serves: "other", slices: []string{`{"metadata":{"namespace":"shop","name":"s","uid":"s",
+		"resourceVersion":"5","labels":{"kubernetes.io/service-name":"s"}},"addressType":"IPv4",
+		"endpoints":[{"addresses":["10.244.1.5"],"nodeName":"n1"}],"ports":[{"name":"","port":80,"protocol":"TCP"}]}`}}
+	a, _ := startLateAgent(t, s)
+	a.loop.Do(func(w *world.World) {
+		w.SetEgressService(&world.EgressService{Namespace: "shop", Name: "s", UID: "e", Host: "n1"})
+	})
+	endpoints := func() (n int) {
+		if err := a.loop.Ask(t.Context(), func(w *world.World) {
+			n = len(w.Service("shop/s").Ports[0].Endpoints)
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if n := endpoints(); n != 1 {
+		t.Fatalf("the Service has %d endpoints at first", n)
+	}
+	s.change(func() { s.version, s.slices = 6, nil })
+	if err := a.Attached(t.Context(), ofShop); err != nil {
+		t.Fatal(err)
+	}
+	if n := endpoints(); n != 0 {
+		t.Errorf("the Service has %d endpoints, of a slice that is gone; asked for %v", n, s.asked)
 	}
 }
 

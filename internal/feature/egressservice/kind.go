@@ -9,7 +9,8 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// DescribeKind describes EgressServices. The Service of an EgressService says which pods it is for.
+// DescribeKind describes EgressServices. The Service of an EgressService, and its EndpointSlices, say which pods it is
+// for.
 func DescribeKind() feature.Kind {
 	return feature.Kind{
 		Resources:   []kube.Kind{kube.EgressServices()},
@@ -17,10 +18,11 @@ func DescribeKind() feature.Kind {
 		NewDeciders: func(pods *handover.Pods) []decide.Decider { return []decide.Decider{NewDecider(pods)} },
 		Reads: []feature.Read{
 			{Resource: kube.EgressServices(), InNamespace: true},
-			{Resource: kube.Services(), InNamespace: true, If: func(w *world.World, namespace string) bool {
-				return w.EgressServiceIn(namespace)
-			}},
+			{Resource: kube.Services(), InNamespace: true, If: hasEgressService},
+			{Resource: kube.EndpointSlices(), InNamespace: true, If: hasEgressService},
 		},
 		Awaited: Waiting,
 	}
 }
+
+func hasEgressService(w *world.World, namespace string) bool { return w.EgressServiceIn(namespace) }
