@@ -65,6 +65,9 @@ func TestRowsOfNetworksDiffer(t *testing.T) {
 		if have := (plan.Names{Network: a}).Row("join"); a != b && have == (plan.Names{Network: b}).Row("join") {
 			t.Fatalf("networks %q and %q both have %s", a, b, have)
 		}
+		if link := (plan.Names{Network: a}).LinkToNetwork("n_1"); plan.LinkedNetwork(link, "n_1") != a {
+			t.Fatalf("%s leads to %q, want %q", link, plan.LinkedNetwork(link, "n_1"), a)
+		}
 	})
 }
 

@@ -38,7 +38,8 @@ func (Host) Compile(w *world.View, _ string, out *plan.Rows) {
 			if world.FamilyOf(s.Addr()) != f {
 				continue
 			}
-			if k.keepInside(s); w.HasNetworks() { // whose Services answer by the host, with a cluster IP as source
+			k.keepInside(s)
+			if w.HasNetworks() { // their Services answer by the host, with a cluster IP as source
 				onlyAnswers(f, s.String(), out)
 			}
 		}

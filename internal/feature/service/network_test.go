@@ -166,6 +166,18 @@ func refusedWays(local bool) string {
 	return out + elements("refused")
 }
 
+// TestAnswersStayInside: what has a cluster IP as source leaves the host by a connection alone, where networks are.
+func TestAnswersStayInside(t *testing.T) {
+	w := tenantWorld(world.SharedGateway, false)
+	const rule = "ip saddr 10.96.0.0/16 ct direction original counter drop"
+	for _, want := range []bool{true, false} {
+		if have := strings.Contains(compile.Full(w, all.Features()).Text(), rule); have != want {
+			t.Errorf("with networks %v: the rule is there: %v", want, have)
+		}
+		w.DelNetwork("blue")
+	}
+}
+
 // balancersOf are the load balancers of a Service, by name.
 func balancersOf(s *plan.State, key string) string {
 	var out []string

@@ -106,14 +106,15 @@ func (m *members) followServices(w *world.World, changed func(node string)) {
 		ns := w.Namespace(namespace)
 		_, was := m.serving[namespace]
 		is := len(m.services[namespace]) > 0 && ns != nil && ns.OwnNetwork
-		if turned = turned || was != is; is {
+		turned = turned || was != is
+		if is {
 			m.serving[namespace] = struct{}{}
 		} else {
 			delete(m.serving, namespace)
 		}
 	}
-	for _, node := range w.Nodes() {
-		if turned {
+	if turned {
+		for _, node := range w.Nodes() {
 			changed(node)
 		}
 	}
