@@ -239,7 +239,8 @@ type client struct {
 	lists   map[string]int       // how often a watch has begun again with a list
 	waiting []news               // that came while the process was cut off
 	cutAt   time.Time
-	ended   bool // its watches have, while the process hung
+	ended   bool   // its watches have, while the process hung
+	missed  []news // of the history since then
 }
 
 // follow begins with the lists of all kinds.
@@ -305,6 +306,10 @@ func (c *client) arrival(k kube.Kind) time.Time {
 
 // told has news arrive, unless a list does before that: then the watch begins with what the list has.
 func (c *client) told(n news) {
+	if c.ended {
+		c.missed = append(c.missed, n)
+		return
+	}
 	watch := watchName(n.kind)
 	lists := c.lists[watch]
 	c.s.at(c.arrival(n.kind), func() {

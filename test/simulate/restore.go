@@ -94,16 +94,18 @@ func (c *client) goOn() {
 		c.s.after(50*time.Millisecond, c.goOn)
 		return
 	}
-	c.ended = false
+	missed := c.missed
+	c.ended, c.missed = false, nil
 	for _, k := range c.kinds {
 		seen := c.source.LatestOf(k)
 		if seen == "" || kube.Older(strconv.Itoa(c.s.api.version), seen) {
 			c.resume(k)
 			continue
 		}
-		for _, o := range c.s.api.list(k) {
-			if kube.Older(seen, o.(object).GetResourceVersion()) {
-				c.told(news{kind: k, object: o.(object)})
+		for _, n := range missed {
+			isNew := n.object == nil || kube.Older(seen, n.object.GetResourceVersion())
+			if isNew && watchName(n.kind) == watchName(k) {
+				c.told(n)
 			}
 		}
 		c.told(news{kind: k, version: strconv.Itoa(c.s.api.version)})
