@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sync/errgroup"
@@ -99,10 +100,20 @@ func runController(o *options) error {
 	group.Go(func() error { return prober.Run(ctx) })
 	group.Go(func() error { controller.FollowAgents(ctx, clients.AgentLeases, c.AgentFound, log); return nil })
 	group.Go(func() error { return controller.Elect(ctx, config, o.nodeName, prober, c) })
-	health := func() metrics.Health { return metrics.Health{Alive: c.Alive()} }
+	health := func() metrics.Health { return metrics.Health{Alive: c.Alive(), Missing: missingLists(source)} }
 	group.Go(func() error { return metrics.Serve(ctx, o.metrics.Options, own.Registry, health, log) })
 	group.Go(func() error { return metrics.ServeHealth(ctx, o.metrics.Healthz, health) })
 	return group.Wait()
+}
+
+// missingLists returns what keeps a controller from being ready to lead, a line each.
+func missingLists(source *kube.Source) []string {
+	unlisted := source.ListsMissing()
+	if len(unlisted) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("cluster: these lists are not read yet: %s: is the API server reached, and is deploy "+
+		"applied?", strings.Join(unlisted, ", "))}
 }
 
 // newLogger is the program's, and that of client-go.

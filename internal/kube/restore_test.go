@@ -25,7 +25,7 @@ import (
 // namespaces is a world with the table of its namespaces; told has what the table said of a history that went back.
 func namespaces() (w *world.World, table *table, told *[]string) {
 	w, told = world.New("n1", &world.Config{}), &[]string{}
-	table = newTable(w, func() {})
+	table = newTable(w)
 	table.convert = func(obj any) Change {
 		n := Namespace(obj.(*corev1.Namespace))
 		return func(w *world.World) { w.SetNamespace(n) }

@@ -28,7 +28,6 @@ type Source struct {
 	kinds     []Kind
 	tables    []*table // of kinds, in their order
 	changes   chan Change
-	unsynced  atomic.Int32
 	wentBack  atomic.Int64
 	stopped   chan struct{}
 	join      *join
@@ -47,10 +46,9 @@ func NewSource(clients *Clients, log *slog.Logger, kinds ...Kind) *Source {
 	for _, k := range kinds {
 		convert, remove := k.convertAndRemove(s)
 		s.tables = append(s.tables, &table{convert: convert, remove: remove, send: s.sendChange,
-			known: map[string]string{}, gone: map[string]tombstone{}, synced: func() { s.unsynced.Add(-1) },
+			known: map[string]string{}, gone: map[string]tombstone{},
 			back: func(seen, list string) { s.tellBack(k.pluralName(), seen, list) }})
 	}
-	s.unsynced.Store(int32(len(kinds)))
 	return s
 }
 
@@ -58,7 +56,17 @@ func NewSource(clients *Clients, log *slog.Logger, kinds ...Kind) *Source {
 func (s *Source) Changes() <-chan Change { return s.changes }
 
 // Synced says whether the first list of every resource has been applied to the world.
-func (s *Source) Synced() bool { return s.unsynced.Load() == 0 }
+func (s *Source) Synced() bool { return len(s.ListsMissing()) == 0 }
+
+// ListsMissing returns the resources whose first list has not been applied to the world yet.
+func (s *Source) ListsMissing() (plurals []string) {
+	for i, k := range s.kinds {
+		if !s.tables[i].inWorld.Load() {
+			plurals = append(plurals, k.pluralName())
+		}
+	}
+	return plurals
+}
 
 // WentBack counts the lists, of those that have been applied to the world, that showed that the history of a resource
 // went back: etcd was restored from a backup. Earlier versions cannot be compared with those that follow.

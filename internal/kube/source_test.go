@@ -19,14 +19,14 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-func newTable(w *world.World, synced func()) *table {
+func newTable(w *world.World) *table {
 	return &table{
 		convert: func(obj any) Change {
 			n := Node(obj.(*corev1.Node))
 			return func(w *world.World) { w.SetNode(n) }
 		},
 		remove: removeChange((*world.World).DelNode),
-		send:   func(c Change) { c(w) }, synced: synced, known: map[string]string{}, gone: map[string]tombstone{},
+		send:   func(c Change) { c(w) }, known: map[string]string{}, gone: map[string]tombstone{},
 	}
 }
 
@@ -60,7 +60,7 @@ func TestTableBeginsWithTheOldest(t *testing.T) {
 		n.CreationTimestamp, n.Annotations = metav1.Unix(born, 0), map[string]string{v1.AnnotationNodeID: "7"}
 		return n
 	}
-	table := newTable(w, func() {})
+	table := newTable(w)
 	must(t, table.Replace([]any{of("a", "1", 300), of("z", "2", 100)}, "2"))
 	if w.Node("z").ID != 7 || w.Node("a").ID != 0 {
 		t.Errorf("a has %d, z %d", w.Node("a").ID, w.Node("z").ID)
@@ -73,18 +73,20 @@ func TestTableBeginsWithTheOldest(t *testing.T) {
 
 func TestTableFollows(t *testing.T) {
 	w := world.New("", &world.Config{})
-	synced := 0
-	table := newTable(w, func() { synced++ })
+	table := newTable(w)
+	if table.inWorld.Load() {
+		t.Error("a list is in the world before there was one")
+	}
 	must(t, table.Replace([]any{version("a", "9"), version("b", "10")}, "10"))
 	must(t, table.Update(version("a", "11")))
 	must(t, table.Add(version("c", "12")))
 	must(t, table.Delete(version("b", "13")))
-	if have := nodeVersions(w); have != "a@11 c@12 " || synced != 1 {
-		t.Errorf("have %s, synced %d", have, synced)
+	if have := nodeVersions(w); have != "a@11 c@12 " || !table.inWorld.Load() {
+		t.Errorf("have %s, the first list is in the world: %t", have, table.inWorld.Load())
 	}
 	must(t, table.Replace([]any{version("d", "20")}, "20")) // a and c went while nobody watched
-	if have := nodeVersions(w); have != "d@20 " || synced != 1 {
-		t.Errorf("have %s, synced %d", have, synced)
+	if have := nodeVersions(w); have != "d@20 " {
+		t.Errorf("have %s", have)
 	}
 }
 
@@ -92,7 +94,7 @@ func TestTableFollows(t *testing.T) {
 // later is not.
 func TestTableObserves(t *testing.T) {
 	w := world.New("", &world.Config{})
-	table := newTable(w, func() {})
+	table := newTable(w)
 	must(t, table.Replace([]any{version("a", "9")}, "9"))
 	must(t, table.observeObject(version("a", "12")))
 	must(t, table.Update(version("a", "11")))
@@ -143,7 +145,7 @@ func TestTableKnowsWhatWasOverwritten(t *testing.T) {
 
 func TestTableTransformsOnce(t *testing.T) {
 	w := world.New("", &world.Config{})
-	table := newTable(w, func() {})
+	table := newTable(w)
 	row, err := table.Transformer()(version("a", "9"))
 	must(t, err)
 	must(t, table.Replace([]any{row}, "9"))
@@ -213,8 +215,8 @@ func TestSourceOutlivesTheServer(t *testing.T) {
 	done := make(chan struct{})
 	go func() { source.Run(ctx); close(done) }()
 	w := world.New("", &world.Config{})
-	if source.Synced() {
-		t.Error("synced before anything was applied")
+	if missing := source.ListsMissing(); source.Synced() || fmt.Sprint(missing) != "[egressips]" {
+		t.Errorf("before anything was applied, %q miss their lists", missing)
 	}
 	wait := func(want string, atMost time.Duration) {
 		t.Helper()

@@ -33,7 +33,6 @@ type table struct {
 	convert func(obj any) Change    // of an object of the kind
 	remove  func(key string) Change // of "namespace/name", or "name"
 	send    func(Change)            // blocks while the loop is behind
-	synced  func()                  // once, when the first list is in the world
 	// with each list that showed that history went back from one version to another, when it is in the world
 	back    func(seen, list string)
 	mu      sync.Mutex        // also keeps the order of sends
@@ -45,7 +44,8 @@ type table struct {
 	waiting []waiter
 	gone    map[string]tombstone
 	listed  bool
-	forked  bool // the API server has not reached what was seen of it: its next list is the truth
+	inWorld atomic.Bool // the first list has been applied to the world
+	forked  bool        // the API server has not reached what was seen of it: its next list is the truth
 	// pastFirst: newest is newer than first. A loop that is behind holds mu, and reads it.
 	pastFirst atomic.Bool
 	// signs counts what the watch has brought, bookmarks included. A loop that is behind holds mu, and reads signs.
@@ -333,17 +333,14 @@ func (t *table) oldestFirst(list []any) ([]*row, error) {
 	return rows, nil
 }
 
-// combineChanges is many changes in one; the first time it also says that the list is in the world.
+// combineChanges returns those of a list as one, which also notes that the list is in the world.
 func (t *table) combineChanges(changes []Change) Change {
-	first := !t.listed
 	t.listed = true
 	return func(w *world.World) {
 		for _, c := range changes {
 			c(w)
 		}
-		if first {
-			t.synced()
-		}
+		t.inWorld.Store(true)
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 // TestSeen names versions that another watch reaches by what it brings: those of objects and of their ends. Only a list
 // that lacks what was known names its own version. A history that went back begins again.
 func TestSeen(t *testing.T) {
-	table := newTable(world.New("", &world.Config{}), func() {})
+	table := newTable(world.New("", &world.Config{}))
 	table.back = func(string, string) {}
 	for _, c := range []struct {
 		what string

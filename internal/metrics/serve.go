@@ -1,8 +1,8 @@
-// Package metrics serves what a program says of itself: /metrics for Prometheus, and /healthz.
+// Package metrics serves what a program says of itself: /metrics for Prometheus, /healthz and /readyz.
 //
-// In: a registry, a question whether the program lives, and files with a certificate, if there are any. Out: HTTP, or
-// HTTPS, until a context ends. Anybody who reaches the address may ask, unless readers need certificates. An answer is
-// at most two seconds old and shared by all readers, and connections are bounded.
+// In: a registry, a question whether the program lives and is ready, and files with a certificate, if there are any.
+// Out: HTTP, or HTTPS, until a context ends. Anybody who reaches the address may ask, unless readers need certificates.
+// An answer is at most two seconds old and shared by all readers, and connections are bounded.
 package metrics
 
 import (
@@ -32,11 +32,13 @@ const (
 // use up the bounds.
 var bounds = limit.Bounds{Connections: 64, PerPeer: 16, NewPerSecond: 50, BytesPerSecond: 32 << 10}
 
-// Health is what /healthz says: 200 or 503, and what is wrong, one line each. A program that waits for others lives all
-// the same: a restart would not help.
+// Health is what /healthz and /readyz say: 200 or 503, and what is wrong, one line each. A program that waits for
+// others lives all the same: a restart would not help.
 type Health struct {
 	Alive    bool
 	Problems []string
+	// Missing says what a program that has just started has yet to do. Until then a rollout does not go on.
+	Missing []string
 }
 
 // Options are where and how /metrics is served.
@@ -45,8 +47,8 @@ type Options struct {
 	TLS     Files
 }
 
-// Serve answers /healthz and /metrics on an address until ctx is done. With an empty address it only waits. It goes on
-// where the files cannot be read: see Files.
+// Serve answers /healthz, /readyz and /metrics on an address until ctx is done. With an empty address it only waits. It
+// goes on where the files cannot be read: see Files.
 func Serve(ctx context.Context, o Options, registry *prometheus.Registry, health func() Health,
 	log *slog.Logger) error {
 	if o.Address == "" {
@@ -60,8 +62,8 @@ func Serve(ctx context.Context, o Options, registry *prometheus.Registry, health
 	return serveListener(ctx, o.TLS, limit.Listen(l, bounds), registry, health, log)
 }
 
-// ServeHealth answers /healthz alone, without TLS, on an address until ctx is done. With an empty address it only
-// waits.
+// ServeHealth answers /healthz and /readyz alone, without TLS, on an address until ctx is done. With an empty address
+// it only waits.
 func ServeHealth(ctx context.Context, address string, health func() Health) error {
 	if address == "" {
 		<-ctx.Done()
@@ -69,7 +71,7 @@ func ServeHealth(ctx context.Context, address string, health func() Health) erro
 	}
 	l, err := net.Listen("tcp", address)
 	if err != nil {
-		return fmt.Errorf("/healthz on %s: %w; give another --healthz-bind-address", address, err)
+		return fmt.Errorf("/healthz and /readyz on %s: %w; give another --healthz-bind-address", address, err)
 	}
 	mux := http.NewServeMux()
 	handleHealth(ctx, mux, health)
@@ -99,7 +101,9 @@ func serveListener(ctx context.Context, f Files, l net.Listener, registry promet
 func handleHealth(ctx context.Context, mux *http.ServeMux, ask func() Health) {
 	health := newCache(ask)
 	go health.refreshUntilDone(ctx)
-	mux.HandleFunc("/healthz", func(w http.ResponseWriter, r *http.Request) { answerHealth(w, r, health) })
+	for path, judge := range map[string]func(Health) (string, bool){"/healthz": sayAlive, "/readyz": sayReady} {
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { answerHealth(w, r, health, judge) })
+	}
 }
 
 // serveUntilDone answers until ctx is done.
@@ -115,13 +119,33 @@ func serveUntilDone(ctx context.Context, l net.Listener, server *http.Server) er
 	return nil
 }
 
-func answerHealth(w http.ResponseWriter, r *http.Request, health *cache[Health]) {
+func answerHealth(w http.ResponseWriter, r *http.Request, health *cache[Health], judge func(Health) (string, bool)) {
 	h, err := health.latestAnswer(r.Context())
-	problems := strings.Join(append([]string{""}, h.Problems...), "\n")
-	if err != nil || !h.Alive {
-		http.Error(w, "the loop does not go round: see the log for what it waits for"+problems,
-			http.StatusServiceUnavailable)
-		return
+	h.Alive = h.Alive && err == nil
+	if text, good := judge(h); good {
+		fmt.Fprintln(w, text)
+	} else {
+		http.Error(w, text, http.StatusServiceUnavailable)
 	}
-	fmt.Fprintln(w, "ok"+problems)
+}
+
+const standsStill = "the loop does not go round: see the log for what it waits for"
+
+func sayAlive(h Health) (string, bool) {
+	first := "ok"
+	if !h.Alive {
+		first = standsStill
+	}
+	return strings.Join(append([]string{first}, h.Problems...), "\n"), h.Alive
+}
+
+func sayReady(h Health) (string, bool) {
+	lines := h.Missing
+	if !h.Alive {
+		lines = append([]string{standsStill}, lines...)
+	}
+	if len(lines) == 0 {
+		return "ok", true
+	}
+	return strings.Join(lines, "\n"), false
 }

@@ -140,6 +140,28 @@ func TestHealth(t *testing.T) {
 	}
 }
 
+// TestReady: a program is ready when nothing is missing and its loop goes round, whatever else is wrong.
+func TestReady(t *testing.T) {
+	const stands = "the loop does not go round: see the log for what it waits for\n"
+	for _, c := range []struct {
+		health Health
+		status int
+		text   string
+	}{
+		{Health{Alive: true}, http.StatusOK, "ok\n"},
+		{Health{Alive: true, Problems: []string{"northd does not answer"}}, http.StatusOK, "ok\n"},
+		{Health{Alive: true, Missing: []string{"no list", "no plan"}}, http.StatusServiceUnavailable,
+			"no list\nno plan\n"},
+		{Health{}, http.StatusServiceUnavailable, stands},
+		{Health{Missing: []string{"no plan"}}, http.StatusServiceUnavailable, stands + "no plan\n"},
+	} {
+		at := start(t, newCounted(), func() Health { return c.health })
+		if status, text := get(t, "http://"+at+"/readyz"); status != c.status || text != c.text {
+			t.Errorf("%+v: %d %q, want %d %q", c.health, status, text, c.status, c.text)
+		}
+	}
+}
+
 // An answer is made anew when it is asked for and the last one is old, and no sooner.
 func TestFreshness(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

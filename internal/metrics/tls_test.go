@@ -223,8 +223,11 @@ func TestHealthAlone(t *testing.T) {
 			break
 		}
 	}
-	other, _, _ := ask(http.DefaultClient, "http://"+at+"/metrics")
-	if statuses = append(statuses, other); !slices.Equal(statuses, []int{http.StatusOK, http.StatusNotFound}) {
-		t.Errorf("/healthz and /metrics: %d", statuses)
+	for _, path := range []string{"/readyz", "/metrics"} {
+		status, _, _ := ask(http.DefaultClient, "http://"+at+path)
+		statuses = append(statuses, status)
+	}
+	if !slices.Equal(statuses, []int{http.StatusOK, http.StatusOK, http.StatusNotFound}) {
+		t.Errorf("/healthz, /readyz and /metrics: %d", statuses)
 	}
 }

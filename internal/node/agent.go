@@ -14,7 +14,6 @@ import (
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/node/cniserver"
 	"github.com/egret-net/egret/internal/plane/ovs"
-	"github.com/egret-net/egret/internal/plane/pulse"
 	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -35,8 +34,8 @@ type Agent struct {
 	cni       *cniserver.Server
 	metrics   *Metrics
 	reads     reads
-	pulses    []*pulse.Pulse // of the processes that this node depends on
 	inspector inspector
+	startup   startup
 	// confirmed says whether the zone's hypervisor has what the Northbound says.
 	confirmed func() bool
 
@@ -107,17 +106,6 @@ func (a *Agent) fillMailboxes(w *world.World, n *world.Node, h *world.Host, o Ou
 	a.publisher.reports.putValue(a.last)
 	a.metrics.countReport(a.last)
 	a.steerOwnPods(a.last)
-}
-
-// silentProblems are the processes that do not answer, as problems.
-func (a *Agent) silentProblems() []string {
-	var out []string
-	for _, p := range a.pulses {
-		if text := p.Problem(); text != "" {
-			out = append(out, text)
-		}
-	}
-	return out
 }
 
 // steerOwnPods has this node's own pods led to what it holds without waiting for Kubernetes to tell of it.

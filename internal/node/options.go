@@ -23,7 +23,7 @@ type Options struct {
 	Health                            Health
 	Lease                             time.Duration // for how long a renewal of the agent's Lease lasts; 0: it has none
 	Metrics                           metrics.Options
-	Healthz                           string // host:port of /healthz alone; empty: nowhere
+	Healthz                           string // host:port of /healthz and /readyz alone; empty: nowhere
 }
 
 // Health is where the controllers ask whether this agent lives. Port 0: nowhere.

@@ -2,6 +2,7 @@ package node
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
 	"sync/atomic"
 
@@ -12,16 +13,18 @@ import (
 type podNetwork struct {
 	*watchers
 	started atomic.Bool
+	late    atomic.Pointer[string] // why the targets do not hold the plan
 	subnets atomic.Pointer[[]netip.Prefix]
 	podMTU  atomic.Int32
 }
 
 // takeNetwork takes in what a round of a node left.
 func (p *podNetwork) takeNetwork(n *world.Node, mtu int, o Outcome) {
-	subnets := n.Subnets
+	late, subnets := whyLate(n, o), n.Subnets
+	p.late.Store(&late)
 	p.subnets.Store(&subnets)
 	p.podMTU.Store(int32(mtu))
-	if o.Err == nil && !o.Unconfirmed && n.ID != 0 {
+	if late == "" {
 		p.started.Store(true)
 	}
 }
@@ -33,9 +36,22 @@ func (p *podNetwork) Ready() error {
 			"room?")
 	}
 	if !p.started.Load() {
-		return errors.New("the targets do not hold the plan yet: see the agent's log for what they refuse")
+		return fmt.Errorf("the targets do not hold the plan yet: %s: see the agent's log", *p.late.Load())
 	}
 	return nil
+}
+
+// whyLate returns why the targets do not hold the plan after a round, or "".
+func whyLate(n *world.Node, o Outcome) string {
+	switch {
+	case o.Err != nil:
+		return firstLine(o.Err)
+	case n.ID == 0:
+		return "egret-controller has not given the node a number"
+	case o.Unconfirmed:
+		return "ovn-northd and ovn-controller have not carried out what is in the Northbound"
+	}
+	return ""
 }
 
 // Subnets are the node's pod subnets.

@@ -14,10 +14,15 @@ import (
 
 // Run is the agent, until ctx ends. Everything that it has set up stays: an agent's restart must not concern others.
 func Run(ctx context.Context, o Options, log *slog.Logger) error {
+	a := newAgent(o.Node, &o.Config, all.ServedKinds(), log)
+	a.startup.waitsFor = "Open vSwitch's database has not answered yet: is egret-ovs running on this node?"
+	go a.serveMetrics(ctx, o)
 	t, err := openTargets(ctx, o, log)
 	if err != nil {
 		return err
 	}
+	a.metrics.countBlocked(&o.Config, t.flow.Packets, log)
+	a.startup.noteStep(func(s *startup) { s.waitsFor, s.pulses = beforeLoop, t.pulses })
 	filter := readFilter(ctx, t.nft, &o.Config, log)
 	b := boot{
 		marker: o.BootMarker, log: log, pause: time.Second,
@@ -28,7 +33,6 @@ func Run(ctx context.Context, o Options, log *slog.Logger) error {
 	if err := b.runOnce(ctx); err != nil {
 		return err
 	}
-	a := newAgent(o.Node, &o.Config, all.ServedKinds(), log)
 	if err := a.connectTargets(o, t); err != nil {
 		return err
 	}
@@ -47,10 +51,13 @@ func Run(ctx context.Context, o Options, log *slog.Logger) error {
 	go a.serveHealth(ctx, o.Health)
 	go a.serveAgents(ctx, int(o.Config.AgentPort))
 	go a.keepLease(ctx, o.Lease)
-	go a.serveMetrics(ctx, o, t)
+	a.startup.noteStep(func(s *startup) { s.waitsFor = "" })
 	a.loop.RunRounds(ctx)
 	return nil
 }
+
+// beforeLoop is what an agent does before it takes in the cluster.
+const beforeLoop = "the gateway bridge is not up yet, or what a previous agent left has not been read: see the log"
 
 // connectTargets gives the agent its targets and its way to the API server.
 func (a *Agent) connectTargets(o Options, t *targets) error {
@@ -68,7 +75,7 @@ func (a *Agent) connectTargets(o Options, t *targets) error {
 	h.silence, h.ask = contact.Silence, a.api.EgressIP
 	h.renew = func(ctx context.Context) error { return t.vswitchd.Do(ctx, t.flow.Renew) }
 	a.clearing.ask, a.clearing.pastLists = a.askAgent, a.source.SeenPods
-	a.ovs, a.setPaused, a.confirmed, a.pulses = t.ovs, t.ovs.SetEgressPaused, t.nb.Confirmed, t.pulses
+	a.ovs, a.setPaused, a.confirmed = t.ovs, t.ovs.SetEgressPaused, t.nb.Confirmed
 	a.loop.Planes, a.loop.Early = plane.Timed(t.all, a.metrics.countStep), t.early
 	a.inspector.comparers = t.comparers
 	a.host.Root, a.host.Know = o.HostRoot, t.tellAddrs

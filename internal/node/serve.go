@@ -10,18 +10,11 @@ import (
 	"github.com/egret-net/egret/internal/node/cniserver"
 	"github.com/egret-net/egret/internal/node/inspect"
 	"github.com/egret-net/egret/internal/probe"
-	"github.com/egret-net/egret/internal/world"
 )
 
 // serveMetrics goes without when an address is taken: pods and egress IPs do not depend on it.
-func (a *Agent) serveMetrics(ctx context.Context, o Options, t *targets) {
-	a.metrics.countBlocked(&o.Config, t.flow.Packets, a.log)
-	health := func() metrics.Health {
-		short, cancel := context.WithTimeout(ctx, healthWait)
-		defer cancel()
-		alive := a.loop.Ask(short, func(*world.World) {}) == nil
-		return metrics.Health{Alive: alive, Problems: a.silentProblems()}
-	}
+func (a *Agent) serveMetrics(ctx context.Context, o Options) {
+	health := func() metrics.Health { return a.currentHealth(ctx) }
 	go func() {
 		if err := metrics.ServeHealth(ctx, o.Healthz, health); err != nil {
 			a.log.Error("nobody can ask whether this agent lives", "error", err)
@@ -75,6 +68,7 @@ func (a *Agent) serveCNI(ctx context.Context, o Options) {
 	if writeConflist(ctx, o, failed) != nil {
 		return
 	}
+	a.startup.noteStep(func(s *startup) { s.attaches = true })
 	a.log.Info("pods can be attached", "subnets", a.Subnets())
 }
 

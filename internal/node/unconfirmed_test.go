@@ -95,7 +95,7 @@ func TestPodThatWaitsIsToldForWhom(t *testing.T) {
 	stopped := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 	northd := pulse.Start(t.Context(), "ovn-northd", stopped)
 	if err := a.loop.Ask(t.Context(), func(*world.World) {
-		a.loop.Planes, a.pulses = []plane.Plane{g}, []*pulse.Pulse{northd}
+		a.loop.Planes, a.startup.pulses = []plane.Plane{g}, []*pulse.Pulse{northd}
 	}); err != nil {
 		t.Fatal(err)
 	}

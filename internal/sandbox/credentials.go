@@ -26,7 +26,7 @@ type identity struct{ program, serviceAccount string }
 
 func identitiesOf(number int) []identity {
 	ids := []identity{{"node", "egret-node"}}
-	if number <= controllerNodes {
+	if number <= ControllerNodes {
 		ids = append(ids, identity{"controller", "egret-controller"})
 	}
 	return ids

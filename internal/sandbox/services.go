@@ -30,8 +30,8 @@ const (
 // NodeHealthPort is where load balancers ask whether a node takes connections: kube-proxy's.
 const NodeHealthPort = 10256
 
-// controllers run on the first nodes: one leads, the other stands by.
-const controllerNodes = 2
+// ControllerNodes is on how many nodes, the first ones, controllers run: one leads, the other stands by.
+const ControllerNodes = 2
 
 // nodeUnits lists what runs on the node with this number, from 1. have says whether a program of the product has been
 // built: a missing one is left out.
@@ -52,7 +52,7 @@ func nodeUnits(l layout, e endpoint, number int, datapath string, images []strin
 	if have("egret-node") {
 		units = append(units, agentUnit(l, e, datapath))
 	}
-	if have("egret-controller") && number <= controllerNodes {
+	if have("egret-controller") && number <= ControllerNodes {
 		units = append(units, controllerUnit(l, e))
 	}
 	return units

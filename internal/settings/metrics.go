@@ -10,7 +10,7 @@ import (
 // Metrics is where a program says something of itself.
 type Metrics struct {
 	metrics.Options
-	// Healthz is the host:port of /healthz alone, without TLS; "": nowhere.
+	// Healthz is the host:port of /healthz and /readyz alone, without TLS; "": nowhere.
 	Healthz string
 }
 
@@ -18,9 +18,9 @@ type Metrics struct {
 func MetricsFlags(f *flag.FlagSet) *Metrics {
 	m := &Metrics{}
 	f.StringVar(&m.Address, "metrics-bind-address", "",
-		"`host:port` for /metrics and /healthz; without it, neither is served there")
+		"`host:port` for /metrics, /healthz and /readyz; without it, none is served there")
 	f.StringVar(&m.Healthz, "healthz-bind-address", "",
-		"`host:port` for /healthz alone, without TLS: where the kubelet asks")
+		"`host:port` for /healthz and /readyz alone, without TLS: where the kubelet asks")
 	f.StringVar(&m.TLS.Cert, "node-server-cert", "",
 		"certificate `file` for /metrics; certificate and key are given together, or there is no TLS")
 	f.StringVar(&m.TLS.Key, "node-server-privkey", "", "private key `file` for /metrics")

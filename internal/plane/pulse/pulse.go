@@ -6,6 +6,7 @@
 package pulse
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,6 +36,7 @@ type Pulse struct {
 	mu     sync.Mutex
 	alive  context.Context // ends, with the reason, when the process falls silent
 	silent context.CancelCauseFunc
+	met    bool // it has answered once
 }
 
 // Start asks the process of that name until ctx ends. It counts as answering until its time is over.
@@ -85,6 +87,7 @@ func (p *Pulse) markSilent(why error) {
 func (p *Pulse) markAlive() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.met = true
 	if p.alive.Err() == nil {
 		return
 	}
@@ -109,6 +112,17 @@ func (p *Pulse) aliveContext() context.Context {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.alive
+}
+
+// NotMetProblem returns what to tell people while the process has not answered once, or "".
+func (p *Pulse) NotMetProblem() string {
+	p.mu.Lock()
+	met := p.met
+	p.mu.Unlock()
+	if met {
+		return ""
+	}
+	return cmp.Or(p.Problem(), fmt.Sprintf("process/%s: it has not answered yet", p.name))
 }
 
 // Problem is what to tell people while the process does not answer, or "".
