@@ -1,6 +1,8 @@
 package kube
 
 import (
+	"fmt"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/egret-net/egret/internal/world"
@@ -8,24 +10,46 @@ import (
 
 // ObserveList takes in a list of the metadata of all objects of a kind in a namespace, "" for all, that the API server
 // gave in answer to a request: which objects are gone. It reports whether one of the listed objects is newer than what
-// was taken in of it, so that it has yet to be observed. The list is a consistent read without selectors.
+// was taken in of it, so that it has yet to be observed. It fails, and takes in nothing, if the list is of another
+// history than the one that was followed. The list is a consistent read without selectors.
 //
 // Versions are compared with those of the same resource only; Kubernetes promises no order across resources (KEP-5504).
-func (s *Source) ObserveList(k Kind, namespace string, list *metav1.PartialObjectMetadataList) (outdated bool) {
+func (s *Source) ObserveList(
+	k Kind, namespace string, list *metav1.PartialObjectMetadataList,
+) (outdated bool, err error) {
 	listed := map[string]bool{}
 	for _, m := range list.Items {
 		key := keyOf(m.Namespace, m.Name)
 		listed[key] = true
-		if t := s.tableFor(k.pluralName(), key); t != nil && t.isOutdated(key, m.ResourceVersion) {
-			outdated = true
+		t := s.tableFor(k.pluralName(), key)
+		if t == nil {
+			continue
 		}
+		if t.isContradictedBy(key, m.ResourceVersion, list.ResourceVersion) {
+			return false, fmt.Errorf("etcd was restored from a backup: the API server has version %s of %s %s, which was"+
+				" past", m.ResourceVersion, k.pluralName(), key)
+		}
+		outdated = outdated || t.isOutdated(key, m.ResourceVersion)
 	}
 	for i, x := range s.kinds {
 		if x.pluralName() == k.pluralName() {
 			s.tables[i].removeUnlisted(namespace, list.ResourceVersion, listed)
 		}
 	}
-	return outdated
+	return outdated, nil
+}
+
+// isContradictedBy reports whether a list has an object at a version that had ended by the list's own version, in the
+// history that was followed.
+func (t *table) isContradictedBy(key, version, list string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if known, is := t.known[key]; is {
+		return Older(version, known) && !isNewer(known, list)
+	}
+	gone, is := t.gone[key]
+	ended := t.latest != "" && !isNewer(version, t.latest) && !isNewer(t.latest, list)
+	return ended && (!is || !isNewer(gone.version, list))
 }
 
 // tombstone stands for an object that a list of a version lacks, until the watch has got as far. Earlier versions of

@@ -94,7 +94,8 @@ func (o *observed) list(at int) (err error) {
 			o.learn(at, name)
 		}
 	}
-	if o.source.ObserveList(Nodes(), "", o.metadata(at)) {
+	outdated, err := o.source.ObserveList(Nodes(), "", o.metadata(at))
+	if outdated {
 		for _, node := range o.objects(at) {
 			err = o.source.Observe(node)
 		}
@@ -181,16 +182,47 @@ func TestObserveListAfterARestore(t *testing.T) {
 		return &metav1.PartialObjectMetadataList{ListMeta: metav1.ListMeta{ResourceVersion: version}}
 	}
 	must(t, table.Replace([]any{version("a", "7")}, "90"))
-	if s.ObserveList(Nodes(), "", list("60")); nodeVersions(w) != "a@7 " {
+	if _, err := s.ObserveList(Nodes(), "", list("60")); err != nil || nodeVersions(w) != "a@7 " {
 		t.Errorf("a list of a lower version left %q", nodeVersions(w))
 	}
-	if s.ObserveList(Nodes(), "", list("100")); nodeVersions(w) != "" {
+	if _, err := s.ObserveList(Nodes(), "", list("100")); err != nil || nodeVersions(w) != "" {
 		t.Errorf("a list without it left %q", nodeVersions(w))
 	}
 	must(t, table.Replace([]any{version("a", "7")}, "61"))
 	must(t, table.Update(version("a", "62")))
 	if nodeVersions(w) != "a@62 " {
 		t.Errorf("after the restore there is %q", nodeVersions(w))
+	}
+}
+
+// TestListOfAnotherHistory: after a restore that no watch has found out the new history may have passed what was seen.
+// An object at a version that had ended tells it apart, and then nothing is taken in.
+func TestListOfAnotherHistory(t *testing.T) {
+	for name, c := range map[string]struct {
+		node, at, list string
+		fails          bool
+	}{
+		"as it is": {"a", "70", "95", false}, "changed since": {"a", "95", "95", false},
+		"a former version":          {"a", "60", "95", true},
+		"a list before its version": {"a", "60", "65", false},
+		"an end undone":             {"b", "60", "95", true},
+		"a list before the end":     {"b", "60", "75", false},
+		"a new one":                 {"c", "95", "95", false},
+	} {
+		s := NewSource(nil, slog.New(slog.DiscardHandler), Nodes())
+		w, table := world.New("", &world.Config{}), s.tables[0]
+		table.send = func(c Change) { c(w) }
+		must(t, table.Replace([]any{version("a", "70"), version("b", "60"), version("d", "50")}, "75"))
+		must(t, table.Delete(version("b", "80")))
+		list := &metav1.PartialObjectMetadataList{ListMeta: metav1.ListMeta{ResourceVersion: c.list}}
+		list.Items = []metav1.PartialObjectMetadata{{ObjectMeta: version(c.node, c.at).ObjectMeta}}
+		_, err := s.ObserveList(Nodes(), "", list)
+		if (err != nil) != c.fails {
+			t.Errorf("%s: %v", name, err)
+		}
+		if is := w.Node("d") == nil; c.fails && is {
+			t.Errorf("%s: ends of another history are taken in", name)
+		}
 	}
 }
 
@@ -203,7 +235,8 @@ func TestObserveListOfANamespace(t *testing.T) {
 	s.tables[0].send = func(c Change) { c(w) }
 	must(t, s.tables[0].Replace([]any{pod("shop"), pod("other")}, "9"))
 	list := &metav1.PartialObjectMetadataList{ListMeta: metav1.ListMeta{ResourceVersion: "10"}}
-	if s.ObserveList(Pods(), "shop", list) || w.Pod("shop/p") != nil || w.Pod("other/p") == nil {
+	outdated, err := s.ObserveList(Pods(), "shop", list)
+	if must(t, err); outdated || w.Pod("shop/p") != nil || w.Pod("other/p") == nil {
 		t.Errorf("of shop there is %v, of the other one %v", w.Pod("shop/p"), w.Pod("other/p"))
 	}
 }

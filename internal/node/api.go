@@ -30,9 +30,10 @@ type API struct {
 	Observe func(obj any) error
 	// BeginRead is kube.Source's.
 	BeginRead func(k kube.Kind, key string) (check func(version string) error)
-	// ObserveList takes in which objects of a kind in a namespace are gone, and reports whether the world has yet to
-	// take in one that is there.
-	ObserveList func(k kube.Kind, namespace string, list *metav1.PartialObjectMetadataList) (outdated bool)
+	// ObserveList is kube.Source's.
+	ObserveList func(
+		k kube.Kind, namespace string, list *metav1.PartialObjectMetadataList,
+	) (outdated bool, err error)
 }
 
 const fieldManager = "egret-node"
@@ -146,7 +147,11 @@ func (a *API) List(ctx context.Context, kind kube.Kind, namespace string) error 
 	if err == nil {
 		err = check(metadata.ResourceVersion)
 	}
-	if err != nil || !a.ObserveList(kind, namespace, metadata) {
+	outdated := false
+	if err == nil {
+		outdated, err = a.ObserveList(kind, namespace, metadata)
+	}
+	if !outdated {
 		return wrapList(kind, err)
 	}
 	list, err := request().Do(ctx).Get()

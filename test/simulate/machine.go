@@ -228,20 +228,37 @@ func (v view) CatchUp(namespace string, source *kube.Source) error {
 		if err := source.BeginRead(kind, "")(list.ResourceVersion); err != nil {
 			return err
 		}
+		var objects []object
 		for _, o := range v.s.api.list(kind) {
 			x := o.(object)
 			if cmp.Or(x.GetNamespace(), namespace) != namespace || plural == "namespaces" && x.GetName() != namespace {
 				continue
 			}
-			if err := source.BeginRead(kind, keyOf(x))(x.GetResourceVersion()); err != nil {
-				return err
-			}
-			must(source.Observe(o))
+			objects = append(objects, x)
 			list.Items = append(list.Items, metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 				Namespace: x.GetNamespace(), Name: x.GetName(), ResourceVersion: x.GetResourceVersion()}})
 		}
-		if plural != "namespaces" { // of these one is read
-			source.ObserveList(kind, within, list)
+		if err := v.observe(source, kind, within, list); err != nil {
+			return err
+		}
+		for _, o := range objects {
+			must(source.Observe(o))
+		}
+	}
+	return nil
+}
+
+// observe takes in which objects a list shows to be gone. Of namespaces one object is read, not a list.
+func (v view) observe(
+	source *kube.Source, kind kube.Kind, within string, list *metav1.PartialObjectMetadataList,
+) error {
+	if watchName(kind) != "namespaces" {
+		_, err := source.ObserveList(kind, within, list)
+		return err
+	}
+	for _, m := range list.Items {
+		if err := source.BeginRead(kind, m.Name)(m.ResourceVersion); err != nil {
+			return err
 		}
 	}
 	return nil
