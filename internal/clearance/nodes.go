@@ -28,6 +28,8 @@ type node struct {
 	last    time.Time // when it was asked last
 	pause   time.Duration
 	again   bool // it has answered late, and is to say the same once more
+	// parts is, by a network's number, the moment that the node must have followed to know that it has a part of it.
+	parts map[int]moment
 }
 
 // nodesBehind says which nodes have not followed the end of a claim, of those that packets may be led to by now or by
@@ -83,12 +85,34 @@ func (m *Machine) followNode(name string, n *node) {
 		}
 	}
 	n.uid = is.UID
+	m.followParts(n, is)
 	if said := m.w.Holding(name); said != nil && said.BootID != "" {
 		m.followReport(n, said.AnswersAt() == 0)
 	}
 	if n.claims == 0 && n.cleared && n.heard < n.due && m.now.Sub(n.needed) > keptFor {
 		*n, m.moved = node{needed: n.needed, uid: n.uid, older: n.older}, true
 	}
+}
+
+// followParts notes since when a node has had its parts of networks. One that has not been asked yet has had them since
+// before the first question.
+func (m *Machine) followParts(n *node, is *world.Node) {
+	parts := map[int]moment{}
+	for name := range is.Further {
+		network := m.w.Network(name)
+		if network == nil {
+			continue
+		}
+		at, had := n.parts[network.ID]
+		switch {
+		case n.parts == nil:
+			at = beforeStart
+		case !had:
+			at, m.ended, m.moved = m.ends+1, true, true
+		}
+		parts[network.ID] = at
+	}
+	n.parts = parts
 }
 
 func (m *Machine) followReport(n *node, older bool) {

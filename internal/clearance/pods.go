@@ -12,6 +12,7 @@ import (
 // pod is one of this node's pods.
 type pod struct {
 	addrs  []world.PodAddr // in all networks: a node may not know yet by which the pod talks to the outside
+	said   []netip.Addr    // in its primary network, that other nodes can know of
 	claims [2][]claim      // by family
 }
 
@@ -22,7 +23,9 @@ type claim struct {
 	to      destinations.Set
 	nodes   []string // other ones that the object's status names, or that this node yields to
 	been    []string // these, and those that it named since the claim began
-	begun   moment   // with which it began, or became one to more; never: that is not noted yet
+	// begun is the moment with which it began, or became one to more, or others could know of the pod's address; never:
+	// that is not noted yet; unnamed: others cannot know of it yet.
+	begun moment
 }
 
 // address is one of this node's pods', or was.
@@ -85,7 +88,7 @@ func (p *pod) inheritNames(old *pod) {
 			for _, o := range old.claims[f] {
 				if o.by == c.by {
 					claims[i].been = append(slices.Clone(o.been), c.nodes...)
-					if slices.Equal(p.addrs, old.addrs) && c.goesOn(o) {
+					if slices.Equal(p.addrs, old.addrs) && slices.Equal(p.said, old.said) && c.goesOn(o) {
 						claims[i].begun = o.begun
 					}
 					slices.Sort(claims[i].been)
@@ -109,7 +112,9 @@ func (m *Machine) beginClaims(key string, p, old *pod) {
 				c.begun = beforeStart
 				continue
 			}
-			c.begun, m.ended = m.ends+1, true
+			if c.begun, m.ended = m.ends+1, true; len(world.Family(f).OfAddrs(p.said)) == 0 {
+				c.begun = unnamed
+			}
 			selected := m.selectedFor(key, claims, world.Family(f))
 			for _, at := range p.addrs {
 				goesOn := slices.Contains(old.addrs, at) && slices.ContainsFunc(old.claims[f], c.isBy)
@@ -142,6 +147,7 @@ func (m *Machine) readPod(key string) *pod {
 	if network == nil {
 		return out
 	}
+	out.said = view.PodIPs(p, network.Name)
 	for _, f := range view.Config.Families() {
 		for _, c := range view.Claims(p, network.Name, f) {
 			nodes := namedNodes(view, c.By, f)
@@ -297,18 +303,24 @@ func (m *Machine) publishFormer(at world.PodAddr) {
 }
 
 func sameFormer(a, b world.Former) bool {
-	return a.Begun == b.Begun && slices.Equal(a.By, b.By) && a.To.Equal(b.To) && slices.Equal(a.Nodes, b.Nodes)
+	return a.Begun == b.Begun && a.Shared == b.Shared && slices.Equal(a.By, b.By) && a.To.Equal(b.To) &&
+		slices.Equal(a.Nodes, b.Nodes)
 }
 
-// unawareNodes are the claims to an address that nodes may not know of yet to which packets are led.
+// unawareNodes are the claims to an address that nodes may not know of yet to which packets are led, or for which they
+// may not have their own part of the pod's network yet.
 func (m *Machine) unawareNodes(at world.PodAddr, a *address) (list []world.Former) {
 	for _, key := range sortedKeys(a.pods) {
 		for _, c := range m.pods[key].claims[world.FamilyOf(at.IP)] {
 			var names []string
 			for _, name := range c.nodes {
-				if n := m.nodes[name]; n.cleared && !n.older && n.heard < c.begun {
-					n.due, n.awaited = max(n.due, c.begun), true
-					names = append(names, name)
+				n := m.nodes[name]
+				since := max(c.begun, n.parts[c.network])
+				if !n.cleared || n.older || n.heard >= since {
+					continue
+				}
+				if names = append(names, name); since != unnamed {
+					n.due, n.awaited = max(n.due, since), true
 				}
 			}
 			if len(names) > 0 {
@@ -324,7 +336,7 @@ func (m *Machine) rivalClaims(at world.PodAddr, a *address) (list []world.Former
 	for _, key := range sortedKeys(a.pods) {
 		for _, c := range m.pods[key].claims[world.FamilyOf(at.IP)] {
 			if len(c.been) > 0 {
-				list = append(list, world.Former{By: []world.Claimant{c.by}, To: c.to, Nodes: c.been})
+				list = append(list, world.Former{Shared: true, By: []world.Claimant{c.by}, To: c.to, Nodes: c.been})
 			}
 		}
 	}

@@ -32,12 +32,18 @@ func Waits(w *world.View, object ref.Object, at world.PodAddr, nodes []string) b
 	return slices.ContainsFunc(nodes, func(node string) bool { return w.MayTranslate(node, at, object) })
 }
 
-// TellWaits says for which of the nodes a pod's packets wait, where that lasts: a problem of the object.
+// TellWaits says for which of the nodes a pod's packets wait, where that lasts, or that they wait for another pod with
+// the address to go: a problem of the object.
 func TellWaits(w *world.View, object ref.Object, at world.PodAddr, nodes []string, out *plan.Rows) {
 	for _, node := range nodes {
 		if w.MayTranslate(node, at, object) && w.LateToFollow(node) {
 			tellUnfollowed(object, node, out)
 		}
+	}
+	if w.IsShared(at) {
+		text := "some pods of this node that it selects send nothing outside: two pods of this node have address " +
+			at.IP.String() + ". Delete one of the two"
+		plan.Add(&out.Problems, plan.Problem{Object: object, Reason: world.ReasonUnserved, Message: text}, plan.None{})
 	}
 }
 

@@ -20,9 +20,11 @@ type Clearance struct {
 // a claim that has ended; or, where it has begun, that they may drop that.
 type Former struct {
 	Begun bool
-	By    []Claimant // these may lead packets there all the same: the claim was one's of them
-	To    destinations.Set
-	Nodes []string
+	// Shared: the claim is that of another pod with the address, for as long as there are two.
+	Shared bool
+	By     []Claimant // these may lead packets there all the same: the claim was one's of them
+	To     destinations.Set
+	Nodes  []string
 }
 
 // Claimant is an object, and no other one of the same name.
@@ -103,6 +105,12 @@ func (w *View) MayDrop(node string, at PodAddr, object ref.Object) bool {
 	return slices.ContainsFunc(w.formers[at], func(f Former) bool {
 		return f.Begun && f.By[0].Object == object && slices.Contains(f.Nodes, node)
 	})
+}
+
+// IsShared reports whether two pods of this node have an address, and an object a claim to one of them.
+func (w *View) IsShared(at PodAddr) bool {
+	w.noteRead(KindFormer, at.entryKey())
+	return slices.ContainsFunc(w.formers[at], func(f Former) bool { return f.Shared })
 }
 
 // ClaimedDestinations returns those of an object's claims to packets of a family. An object whose destinations are not

@@ -232,7 +232,8 @@ func (c *cluster) setCleared(args []string) (string, error) {
 }
 
 // setFormer has a node know that another one may still translate an address for an EgressIP or EgressService; with "-"
-// for both it no longer may. With "begun" it may not know yet of a claim of that object.
+// for both it no longer may. With "begun" it may not know yet of a claim of that object; with "shared" it is the claim
+// of another pod with the address.
 func (c *cluster) setFormer(args []string) (string, error) {
 	v := c.views[args[0]]
 	ip, err := netip.ParseAddr(args[1])
@@ -243,7 +244,7 @@ func (c *cluster) setFormer(args []string) (string, error) {
 	if args[2] != "-" {
 		by := v.world.ClaimantOf(ref.OfKey(args[2]))
 		list = []world.Former{{By: []world.Claimant{by}, To: destinations.Everything(), Nodes: []string{args[3]},
-			Begun: len(args) > 4 && args[4] == "begun"}}
+			Begun: slices.Contains(args[4:], "begun"), Shared: slices.Contains(args[4:], "shared")}}
 	}
 	v.world.SetFormers(world.PodAddr{IP: ip}, list)
 	v.memo.Update(v.world)

@@ -1,0 +1,111 @@
+package clearance_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/egret-net/egret/internal/clearance"
+	"github.com/egret-net/egret/internal/compile/compiletest"
+	"github.com/egret-net/egret/internal/ref"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// mayDrop says whether n2 may not know of p0's claim in a network yet, by an EgressIP.
+func (s *story) mayDrop(network int, egressIP string, want bool) {
+	s.Helper()
+	at := world.PodAddr{Network: network, IP: compiletest.Pod(0, "n1").IPs[0]}
+	if have := s.w.MayDrop("n2", at, ref.OfKey(egressIP)); have != want {
+		s.Errorf("network %d, %s: may drop: %t", network, egressIP, have)
+	}
+}
+
+// TestAddressSaidLater: a node that was asked before the API had the pod's address does not know of the pod. It is
+// asked again, and is late if it hangs by then.
+func TestAddressSaidLater(t *testing.T) {
+	s, p := tell(t, 1), compiletest.Pod(0, "n1")
+	s.group("0")
+	s.answer(nil)
+	s.group("")
+	s.pass(time.Second)
+	s.answer(nil)
+	s.w.SetAttachment(compiletest.Attachment(p))
+	p.Labels, p.IPs = map[string]string{"a": "0"}, nil
+	s.w.SetPod(p)
+	s.step()
+	s.pass(time.Second)
+	s.answerAll()
+	s.leads("e0e1e2")
+	s.mayDrop(0, "e0", true)
+	if s.pass(time.Second); len(s.asked) > 0 {
+		t.Errorf("asks %v though no answer can tell", s.asked)
+	}
+	s.group("0") // with its address
+	s.mayDrop(0, "e0", true)
+	s.pass(2 * time.Second)
+	if !s.w.LateToFollow("n2") {
+		t.Error("n2 is not late")
+	}
+	s.answer(nil)
+	s.pass(time.Minute)
+	s.answerAll()
+	s.mayDrop(0, "e0", false)
+}
+
+// TestPartComesLater: a node that answered before it had its part of a network serves no pods of that network yet.
+func TestPartComesLater(t *testing.T) {
+	s := tellNetworks(t)
+	s.podIn(1, "0")
+	s.answerAll()
+	s.mayDrop(1, "e0", false)
+	s.w.SetNode(inNetworks(2, "blue"))
+	s.step()
+	s.mayDrop(1, "e0", true)
+	s.mayDrop(0, "e0", false)
+	s.answerAll()
+	s.mayDrop(1, "e0", false)
+	s.w.SetNode(inNetworks(2, "blue", "red"))
+	s.step()
+	s.mayDrop(1, "e0", false)
+}
+
+// TestPartsOfAFirstQuestion: a node that is asked for the first time when it has its part is asked once.
+func TestPartsOfAFirstQuestion(t *testing.T) {
+	s := tellNetworks(t)
+	s.machine = clearance.Machine{}
+	s.w.SetNode(inNetworks(2, "blue"))
+	s.machine.Begin(s.w, clearance.Former{})
+	s.podIn(0, "")
+	s.podIn(1, "0")
+	s.answer(nil)
+	s.mayDrop(1, "e0", false)
+	if s.pass(time.Minute); len(s.asked) > 0 {
+		t.Errorf("asks %v again", s.asked)
+	}
+}
+
+// TestTwoPodsOfOneAddress: that lasts as long as there are two, and the world knows which addresses are concerned.
+func TestTwoPodsOfOneAddress(t *testing.T) {
+	s, at := tell(t, 1), world.PodAddr{IP: compiletest.Pod(0, "n1").IPs[0]}
+	s.group("0")
+	s.answerAll()
+	if s.w.IsShared(at) {
+		t.Error("one pod has the address")
+	}
+	other := *compiletest.Pod(3, "n1")
+	other.IPs, other.Labels = compiletest.Pod(0, "n1").IPs, map[string]string{"a": "2"}
+	s.w.SetAttachment(compiletest.Attachment(&other))
+	s.w.SetPod(&other)
+	s.step()
+	s.answerAll()
+	if !s.w.IsShared(at) {
+		t.Error("two pods have the address")
+	}
+	s.w.DelPod(other.Key())
+	s.w.DelAttachment(other.Key(), compiletest.Attachment(&other).HostIface)
+	s.step()
+	s.answerAll()
+	if s.w.IsShared(at) {
+		t.Error("one pod has the address again")
+	}
+	s.leads("e0e1e2")
+}
