@@ -134,15 +134,15 @@ func (m *Machine) takeAnswer(x Answer) {
 }
 
 // decideClaim is about a claim that has waited for an answer. A node keeps an address that both the API server and its
-// own watch assign to it. One of them may be late: the watch, or the answer where the address has just come here.
-// Without an answer the node does not yield to a known rival.
+// own watch assign to it; the API server alone, until its first lists are there. One of them may be late: the watch, or
+// the answer where the address has just come here. Without an answer the node does not yield to a known rival.
 func (m *Machine) decideClaim(a *address, mac string, x Answer) {
 	c := a.egressAddress()
 	isOwn := func(e *world.EgressIP) bool {
 		return e != nil && slices.Contains(e.Items, world.Assignment{Node: m.Self, IP: c.IP})
 	}
 	switch {
-	case m.yields[c] != nil, m.isAdopted() && x.Err == nil: // the cluster is about to be known
+	case m.yields[c] != nil, m.isAdopted() && isOwn(x.EgressIP): // the cluster is about to be known
 	case x.Err != nil && a.rivals[mac] == nil:
 		m.yieldAddress(a, mac, "the API server cannot be reached")
 	case x.Err == nil && !(isOwn(x.EgressIP) && m.isAssignedHere(c)):

@@ -470,6 +470,24 @@ func TestAnnouncesNothingAdopted(t *testing.T) {
 	}
 }
 
+// TestAdoptedAddressOfAnother: an agent that starts, and whose first lists are late, yields what its former process
+// held to another machine if the API server says that it is another node's by now. It keeps what is still its own.
+func TestAdoptedAddressOfAnother(t *testing.T) {
+	for node, keeps := range map[string]bool{"n1": true, "n2": false} {
+		x := newNode(t, heldIP)
+		x.adopt()
+		x.knows = func(name string) *world.EgressIP {
+			e := *x.world.EgressIP(name)
+			e.Items = []world.Assignment{{Node: node, IP: heldIP}}
+			return &e
+		}
+		x.says(stranger)
+		if x.after(time.Second); x.asked == 0 || x.announces() != keeps {
+			t.Errorf("assigned to %s: asked %d times, announces: %t", node, x.asked, x.announces())
+		}
+	}
+}
+
 // TestToleratesAHandover: a former holder that answers a moment longer is no conflict; one that goes on is. On
 // secondary links nodes do not know each other's hardware addresses, so that any machine may be one.
 func TestToleratesAHandover(t *testing.T) {
