@@ -122,24 +122,32 @@ func TestAnnotateStaticPod(t *testing.T) {
 	}
 }
 
-// TestListTakesInWhatIsGone: an object that a list of metadata lacks goes, though the watch has not brought its end.
-func TestListTakesInWhatIsGone(t *testing.T) {
+// listingAPI is an API whose server has EgressIP b of version 8, at version 20, with the source that follows it.
+func listingAPI(t *testing.T) (*API, *kube.Source) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		io.WriteString(w, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1",
 			"metadata":{"resourceVersion":"20"},"items":[{"metadata":{"name":"b","resourceVersion":"8"}}]}`)
 	}))
-	defer server.Close()
+	t.Cleanup(server.Close)
 	clients, err := kube.NewClients(&rest.Config{Host: server.URL, QPS: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	source, w := kube.NewSource(clients, slog.Default(), kube.EgressIPs()), world.New("", &world.Config{})
-	egressIP := func(name, version string) any {
-		return &apiv1.EgressIP{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: version}}
-	}
-	err = source.Store(kube.EgressIPs()).Replace([]any{egressIP("a", "7"), egressIP("b", "8")}, "9")
-	api := API{Clients: clients, Observe: source.Observe, ObserveList: source.ObserveList, BeginRead: source.BeginRead}
+	source := kube.NewSource(clients, slog.New(slog.DiscardHandler), kube.EgressIPs())
+	return &API{Clients: clients, Observe: source.Observe, ObserveList: source.ObserveList,
+		BeginRead: source.BeginRead}, source
+}
+
+func egressIPAt(name, version string) any {
+	return &apiv1.EgressIP{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: version}}
+}
+
+// TestListTakesInWhatIsGone: an object that a list of metadata lacks goes, though the watch has not brought its end.
+func TestListTakesInWhatIsGone(t *testing.T) {
+	api, source := listingAPI(t)
+	w := world.New("", &world.Config{})
+	err := source.Store(kube.EgressIPs()).Replace([]any{egressIPAt("a", "7"), egressIPAt("b", "8")}, "9")
 	if err := errors.Join(err, api.List(t.Context(), kube.EgressIPs(), "")); err != nil {
 		t.Fatal(err)
 	}
@@ -148,6 +156,17 @@ func TestListTakesInWhatIsGone(t *testing.T) {
 	}
 	if have := w.EgressIPs(); !slices.Equal(have, []string{"b"}) {
 		t.Errorf("there are EgressIPs %q", have)
+	}
+}
+
+// TestListOfAnotherHistory: no pod starts by a list that has an object at a version that was past.
+func TestListOfAnotherHistory(t *testing.T) {
+	api, source := listingAPI(t)
+	if err := source.Store(kube.EgressIPs()).Replace([]any{egressIPAt("b", "15")}, "16"); err != nil {
+		t.Fatal(err)
+	}
+	if err := api.List(t.Context(), kube.EgressIPs(), ""); err == nil || !strings.Contains(err.Error(), "restored") {
+		t.Errorf("the list says %v", err)
 	}
 }
 
