@@ -40,9 +40,14 @@ func Config(path string, qps float32, userAgent string) (*rest.Config, error) {
 	return c, nil
 }
 
-// ListRequest asks for all objects of a kind in a namespace, "" for all.
+// ListRequest asks for all objects of a kind in a namespace, "" for all: those that the watch of the kind brings, by
+// their labels.
 func (c *Clients) ListRequest(kind Kind, namespace string) *rest.Request {
-	return kind.restClient(c).Get().Namespace(namespace).Resource(kind.pluralName())
+	request := kind.restClient(c).Get().Namespace(namespace).Resource(kind.pluralName())
+	if selector := kind.labelSelector(); selector != "" {
+		request.Param("labelSelector", selector)
+	}
+	return request
 }
 
 // NewClients makes clients of one configuration.

@@ -11,7 +11,7 @@ import (
 // ObserveList takes in a list of the metadata of all objects of a kind in a namespace, "" for all, that the API server
 // gave in answer to a request: which objects are gone. It reports whether one of the listed objects is newer than what
 // was taken in of it, so that it has yet to be observed. It fails, and takes in nothing, if the list is of another
-// history than the one that was followed. The list is a consistent read without selectors.
+// history than the one that was followed. The list is a consistent read with the label selector of the kind's watch.
 //
 // Versions are compared with those of the same resource only; Kubernetes promises no order across resources (KEP-5504).
 func (s *Source) ObserveList(

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"pgregory.net/rapid"
 
 	"github.com/egret-net/egret/internal/world"
@@ -222,6 +223,18 @@ func TestListOfAnotherHistory(t *testing.T) {
 		}
 		if is := w.Node("d") == nil; c.fails && is {
 			t.Errorf("%s: ends of another history are taken in", name)
+		}
+	}
+}
+
+// TestListRequestHasTheSelectorOfTheWatch: an object that the watch never brings counts as one of another history, and
+// no pod of its namespace starts.
+func TestListRequestHasTheSelectorOfTheWatch(t *testing.T) {
+	c, err := NewClients(&rest.Config{Host: "http://localhost"})
+	must(t, err)
+	for _, k := range []Kind{EndpointSlices(), Services()} {
+		if is := c.ListRequest(k, "shop").URL().Query().Get("labelSelector"); is != k.labelSelector() {
+			t.Errorf("%s are listed with label selector %q, and watched with %q", k.pluralName(), is, k.labelSelector())
 		}
 	}
 }
