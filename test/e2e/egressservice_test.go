@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -42,6 +43,7 @@ func newBehindServiceOf(t *testing.T, number int, spec v1.EgressServiceSpec, lik
 		like.name, like.node = p, c.nodes[i]
 		n.runs(like)
 	}
+	n.hasHeadless()
 	s.serves(number)
 	s.creates(spec)
 	return s
@@ -51,6 +53,18 @@ func newBehindServiceOf(t *testing.T, number int, spec v1.EgressServiceSpec, lik
 func (s *behindService) serves(number int) {
 	s.Helper()
 	s.b = s.n.balances("one", number, func(o *corev1.ServiceSpec) { o.Selector = late }, behindPods...)
+}
+
+// hasHeadless makes an EndpointSlice of a headless Service, which agents do not follow.
+func (n *namespace) hasHeadless() {
+	n.t.Helper()
+	slice := &discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4, ObjectMeta: metav1.ObjectMeta{
+		Name:   "headless-1",
+		Labels: map[string]string{discoveryv1.LabelServiceName: "headless", corev1.IsHeadlessService: ""}}}
+	slices := n.c.api.DiscoveryV1().EndpointSlices(n.name)
+	if _, err := slices.Create(n.t.Context(), slice, metav1.CreateOptions{}); err != nil {
+		n.t.Fatal(err)
+	}
 }
 
 // readyOn waits until a node is the host, or all are, and hosts outside know.
