@@ -20,11 +20,12 @@ type pod struct {
 type claim struct {
 	by      world.Claimant
 	network int // the number of the pod's primary network
+	mark    int // of the object's packets in a network of users; 0: it has none yet, or needs none
 	to      destinations.Set
 	nodes   []string // other ones that the object's status names, or that this node yields to
 	been    []string // these, and those that it named since the claim began
-	// begun is the moment with which it began, or became one to more, or others could know of the pod's address; never:
-	// that is not noted yet; unnamed: others cannot know of it yet.
+	// begun is the moment with which it began, or became one to more, or others could know of the pod's address and the
+	// mark; never: that is not noted yet; unnamed: others cannot know of it yet.
 	begun moment
 }
 
@@ -88,7 +89,7 @@ func (p *pod) inheritNames(old *pod) {
 			for _, o := range old.claims[f] {
 				if o.by == c.by {
 					claims[i].been = append(slices.Clone(o.been), c.nodes...)
-					if slices.Equal(p.addrs, old.addrs) && slices.Equal(p.said, old.said) && c.goesOn(o) {
+					if slices.Equal(p.addrs, old.addrs) && slices.Equal(p.said, old.said) && c.isKnownAs(o) {
 						claims[i].begun = o.begun
 					}
 					slices.Sort(claims[i].been)
@@ -131,6 +132,9 @@ func (c claim) isBy(o claim) bool { return o.by == c.by && o.network == c.networ
 // goesOn says whether a claim is still to all that c is to.
 func (c claim) goesOn(now claim) bool { return c.isBy(now) && c.isWithin(now) }
 
+// isKnownAs says whether a node that knows of o knows of c.
+func (c claim) isKnownAs(o claim) bool { return c.mark == o.mark && c.goesOn(o) }
+
 // isWithin says whether another claim is to all that c is to.
 func (c claim) isWithin(o claim) bool { return o.to.Equal(c.to) || len(c.to.Without(o.to)) == 0 }
 
@@ -152,10 +156,18 @@ func (m *Machine) readPod(key string) *pod {
 		for _, c := range view.Claims(p, network.Name, f) {
 			nodes := namedNodes(view, c.By, f)
 			out.claims[f] = append(out.claims[f], claim{by: view.ClaimantOf(c.By), network: network.ID,
-				to: view.ClaimedDestinations(c.By, f), nodes: nodes, been: nodes})
+				mark: markIn(view, network, c.By), to: view.ClaimedDestinations(c.By, f), nodes: nodes, been: nodes})
 		}
 	}
 	return out
+}
+
+// markIn returns the mark by which nodes translate an object's packets in a network of users.
+func markIn(v *world.View, n *world.Network, object ref.Object) int {
+	if n.ID == 0 || object.Kind != ref.EgressIP {
+		return 0
+	}
+	return v.MarkOf(object.Name)
 }
 
 // namedNodes are the other nodes that an object's status names for addresses of a family, and those that this node

@@ -68,6 +68,24 @@ func TestPartComesLater(t *testing.T) {
 	s.mayDrop(1, "e0", false)
 }
 
+// TestMarkComesLater: a node that answered before an EgressIP had its mark translates none of its packets of networks
+// of users yet. Those of the default network need no mark.
+func TestMarkComesLater(t *testing.T) {
+	s := tellNetworks(t)
+	s.w.SetNode(inNetworks(2, "blue"))
+	s.podIn(1, "0")
+	s.answerAll()
+	s.mayDrop(1, "e0", false)
+	e := *s.w.EgressIP("e0")
+	e.Mark = 50007
+	s.w.SetEgressIP(&e)
+	s.step()
+	s.mayDrop(1, "e0", true)
+	s.mayDrop(0, "e0", false)
+	s.answerAll()
+	s.mayDrop(1, "e0", false)
+}
+
 // TestPartsOfAFirstQuestion: a node that is asked for the first time when it has its part is asked once.
 func TestPartsOfAFirstQuestion(t *testing.T) {
 	s := tellNetworks(t)
