@@ -7,6 +7,9 @@ export CGO_ENABLED := 0
 # -v names each package as it is compiled, which is the heartbeat of a cold build.
 FLAGS := -buildvcs=false -trimpath -v
 STRIP := -s -w
+# With another version programs are linked again, and nothing is compiled.
+VERSION := $(shell hack/version)
+STAMP := $(STRIP) -X github.com/egret-net/egret/internal/version.described=$(VERSION)
 
 CONTROLPLANE := $(wildcard sandbox/controlplane/*.go) sandbox/controlplane/go.mod sandbox/controlplane/go.sum
 COREDNS      := $(wildcard sandbox/images/coredns/*)
@@ -47,7 +50,7 @@ binaries: product bin/pause bin/egret-controlplane bin/agnhost bin/coredns bin/m
 .PHONY: product
 product:
 	@mkdir -p bin
-	@hack/step 'egret binaries' go build $(FLAGS) -ldflags '$(STRIP)' -o bin/ ./cmd/...
+	@hack/step 'egret binaries' go build $(FLAGS) -ldflags '$(STAMP)' -o bin/ ./cmd/...
 
 bin/pause: sandbox/images/pause/main.go | product
 	@hack/step pause go build $(FLAGS) -ldflags '$(STRIP)' -o $@ ./sandbox/images/pause

@@ -2,12 +2,19 @@
 package main
 
 import (
+	"os"
+
 	"github.com/containernetworking/cni/pkg/skel"
 
 	"github.com/egret-net/egret/internal/cni"
+	"github.com/egret-net/egret/internal/version"
 )
 
 func main() {
+	if len(os.Args) == 2 && os.Args[1] == "--version" {
+		version.PrintLine(os.Stdout, "egret-cni")
+		return
+	}
 	skel.PluginMainFuncs(cni.Funcs(), cni.Versions(),
-		"egret-cni: pods' network interfaces by Egret's agent on this node")
+		"CNI plugin egret-cni "+version.OfProgram()+": pods' network interfaces by Egret's agent on this node")
 }

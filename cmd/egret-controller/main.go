@@ -21,6 +21,7 @@ import (
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/metrics"
 	"github.com/egret-net/egret/internal/settings"
+	"github.com/egret-net/egret/internal/version"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -49,6 +50,7 @@ func main() {
 func parseFlags(args []string) (*options, error) {
 	o := &options{}
 	f := flag.NewFlagSet("egret-controller", flag.ExitOnError)
+	version.AddFlag(f)
 	f.StringVar(&o.kubeconfig, "kubeconfig", "",
 		"`file` that says how to reach the API server; without it, as a pod does")
 	f.StringVar(&o.nodeName, "node-name", os.Getenv("NODE_NAME"),
@@ -78,7 +80,7 @@ func runController(o *options) error {
 	debug.SetGCPercent(50)
 	log := newLogger(o.verbosity)
 	o.reach.Warn(log)
-	config, err := kube.Config(o.kubeconfig, requestsPerSecond, "egret-controller")
+	config, err := kube.Config(o.kubeconfig, requestsPerSecond, "egret-controller/"+version.OfProgram())
 	if err != nil {
 		return err
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/egret-net/egret/internal/node"
 	"github.com/egret-net/egret/internal/node/inspect"
 	"github.com/egret-net/egret/internal/settings"
+	"github.com/egret-net/egret/internal/version"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -41,7 +42,7 @@ func runAgent() error {
 	if err != nil {
 		return err
 	}
-	o.Version = buildVersion()
+	o.Version = version.OfProgram()
 	// The agent's heap is one world and one plan, nearly all of it live: collecting at half the growth costs little
 	// time and a fifth of the memory less.
 	debug.SetGCPercent(50)
@@ -64,6 +65,7 @@ func readFlags(args []string) (o node.Options, reach *settings.Reachability, ver
 	agents := f.Uint("agent-port", 9413, "TCP `port` at nodes' management ports at which agents ask each other "+
 		"whether they have followed what pods and egress IPs there are; 0: this one answers nobody")
 	f.BoolVar(&verbose, "v", false, "log more")
+	version.AddFlag(f)
 	pathFlags(f, &o)
 	subnets, tunnel := settings.SubnetFlags(f), settings.TunnelFlags(f)
 	reach, said := settings.Flags(f), settings.MetricsFlags(f)
@@ -138,11 +140,4 @@ func newLogger(verbose bool) *slog.Logger {
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
 	klog.SetSlogLogger(log)
 	return log
-}
-
-func buildVersion() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "devel"
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/node"
+	"github.com/egret-net/egret/internal/version"
 )
 
 // releaseNode is for a shutdown unit or a drain: it returns when this node holds no egress IP any more.
@@ -29,7 +30,7 @@ func releaseNode() error {
 	if err != nil {
 		return err
 	}
-	config, err := kube.Config(*kubeconfig, 50, "egret-node/"+buildVersion())
+	config, err := kube.Config(*kubeconfig, 50, "egret-node/"+version.OfProgram())
 	if err != nil {
 		return err
 	}

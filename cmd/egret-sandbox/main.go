@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/egret-net/egret/internal/sandbox"
+	"github.com/egret-net/egret/internal/version"
 )
 
 func main() {
@@ -26,8 +27,10 @@ func rootCommand() *cobra.Command {
 	o := sandbox.Defaults()
 	cmd := &cobra.Command{
 		Use: "egret-sandbox", Short: "A Kubernetes cluster with Egret on this machine",
+		Version:      version.OfProgram(),
 		SilenceUsage: true, SilenceErrors: true, TraverseChildren: true,
 	}
+	cmd.SetVersionTemplate(version.Template)
 	cmd.PersistentFlags().StringVar(&o.Name, "name", o.Name, "name of the sandbox; several can run side by side")
 	cmd.PersistentFlags().StringVar(&o.StateDir, "state-dir", o.StateDir,
 		"folder of all sandboxes' state and disks; on ext4 or the like")

@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/egret-net/egret/internal/version"
 )
 
 func main() {
@@ -27,8 +29,10 @@ func pluginCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "kubectl-egret", Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl egret"},
 		Short:        "Says with which source addresses pods leave the cluster, and why",
+		Version:      version.OfProgram(),
 		SilenceUsage: true, SilenceErrors: true, CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
+	c.SetVersionTemplate(version.Template)
 	c.AddCommand(explainCommand())
 	return c
 }

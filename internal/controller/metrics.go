@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/egret-net/egret/internal/decide"
+	"github.com/egret-net/egret/internal/metrics"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -48,7 +49,7 @@ func NewMetrics() *Metrics {
 		upstream:  newUpstream(),
 	}
 	m.Registry.MustRegister(collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), metrics.NewBuildInfo(),
 		m.leader, m.decisions, m.moves, m.writes, m.writeErrors, m.eventErrors, m.failover, m.programming,
 		m.unreachable, m.rebalanced, m.probes.rtt, m.probes.unreachable, m.tally.assignments, m.tally.unassigned,
 		m.tally.standingBy, m.tally.conflicts, m.tally.addresses)

@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/egret-net/egret/internal/metrics"
 	"github.com/egret-net/egret/internal/plane"
 )
 
@@ -51,7 +52,7 @@ func NewMetrics() *Metrics {
 				"failed."}, []string{"result"}),
 	}
 	m.Registry.MustRegister(collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), metrics.NewBuildInfo(),
 		m.held, m.paused, m.problems, m.rounds, m.round, m.apply, m.refused, m.cni, m.asks)
 	return m
 }

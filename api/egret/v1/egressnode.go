@@ -41,6 +41,7 @@ const MaxStatusBytes = 1300 << 10
 // +kubebuilder:printcolumn:name="BootID",type=string,JSONPath=`.status.bootID`,priority=1
 // +kubebuilder:printcolumn:name="Conflicts",type=string,JSONPath=`.status.conflicts[*].ip`,priority=1
 // +kubebuilder:printcolumn:name="Problems",type=string,JSONPath=`.status.problems`,priority=1
+// +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.agentVersion`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type EgressNode struct {
 	metav1.TypeMeta   `json:",inline"`

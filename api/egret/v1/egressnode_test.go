@@ -161,7 +161,7 @@ func TestRefusedTypedEntries(t *testing.T) {
 }
 
 func TestPrinterColumns(t *testing.T) {
-	const want = `n1 | 2 | 172.18.0.33,fd00:18::33 | 0d5c2f0e-8f3b-4c1a-9a53-6f1f4d8e7b11 | 172.18.0.33 | ["the gateway interface has no link"] | <nil>`
+	const want = `n1 | 2 | 172.18.0.33,fd00:18::33 | 0d5c2f0e-8f3b-4c1a-9a53-6f1f4d8e7b11 | 172.18.0.33 | ["the gateway interface has no link"] | v0.1.0 | <nil>`
 	if have := loadCRD(t).Row(t, asMap(t, filled())); have != want {
 		t.Errorf("row\nhave %s\nwant %s", have, want)
 	}
