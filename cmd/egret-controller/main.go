@@ -6,7 +6,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"log/slog"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -14,11 +13,11 @@ import (
 	"syscall"
 
 	"golang.org/x/sync/errgroup"
-	"k8s.io/klog/v2"
 
 	"github.com/egret-net/egret/internal/controller"
 	"github.com/egret-net/egret/internal/feature/all"
 	"github.com/egret-net/egret/internal/kube"
+	"github.com/egret-net/egret/internal/logging"
 	"github.com/egret-net/egret/internal/metrics"
 	"github.com/egret-net/egret/internal/settings"
 	"github.com/egret-net/egret/internal/version"
@@ -30,8 +29,8 @@ const requestsPerSecond = 500
 
 type options struct {
 	kubeconfig, nodeName string
-	verbosity            int
 	config               world.Config
+	logs                 *logging.Options
 	reach                *settings.Reachability
 	metrics              *settings.Metrics
 }
@@ -57,16 +56,18 @@ func parseFlags(args []string) (*options, error) {
 		"`name` of the node that this runs on: the identity in the election")
 	subnets := settings.SubnetFlags(f)
 	f.IntVar(&o.config.EncapPort, "encap-port", world.GenevePort, "UDP `port` of nodes' tunnels, as agents have it")
-	f.IntVar(&o.verbosity, "v", 0, "`level` of detail in the log: 0, or 1 and more for debugging")
+	o.logs = logging.AddFlag(f)
+	verbosity := f.Int("v", 0, "`level` of detail in the log from the start: 0, or 1 and more for debugging; later "+
+		"SIGUSR1 turns that on, and SIGUSR2 off")
 	o.reach, o.metrics = settings.Flags(f), settings.MetricsFlags(f)
 	if err := f.Parse(args); err != nil {
 		return nil, err
 	}
-	if err := o.reach.Read(); err != nil {
-		return nil, err
-	}
-	if err := o.metrics.Check(); err != nil {
-		return nil, err
+	o.logs.Verbose = *verbosity > 0
+	for _, check := range []func() error{o.reach.Read, o.metrics.Check, o.logs.CheckFormat} {
+		if err := check(); err != nil {
+			return nil, err
+		}
 	}
 	o.config.ReachabilityTimeout = o.reach.Timeout
 	if o.nodeName == "" {
@@ -78,7 +79,9 @@ func parseFlags(args []string) (*options, error) {
 func runController(o *options) error {
 	// The heap is one world and what was decided about it, nearly all of it live: see egret-node.
 	debug.SetGCPercent(50)
-	log := newLogger(o.verbosity)
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	log := o.logs.StartLog(ctx, os.Stderr)
 	o.reach.Warn(log)
 	config, err := kube.Config(o.kubeconfig, requestsPerSecond, "egret-controller/"+version.OfProgram())
 	if err != nil {
@@ -88,8 +91,6 @@ func runController(o *options) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	defer stop()
 	source := kube.NewSource(clients, log, kube.Followed(all.ServedKinds().AllResources()...)...)
 	own := controller.NewMetrics()
 	c := controller.New(&o.config, all.ServedKinds(), source, controller.APIWriter{Clients: clients,
@@ -116,15 +117,4 @@ func missingLists(source *kube.Source) []string {
 	}
 	return []string{fmt.Sprintf("cluster: these lists are not read yet: %s: is the API server reached, and is deploy "+
 		"applied?", strings.Join(unlisted, ", "))}
-}
-
-// newLogger is the program's, and that of client-go.
-func newLogger(verbosity int) *slog.Logger {
-	level := slog.LevelInfo
-	if verbosity > 0 {
-		level = slog.LevelDebug
-	}
-	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
-	klog.SetSlogLogger(log.With("from", "client-go"))
-	return log
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"log/slog"
 	"math"
 	"os"
 	"os/signal"
@@ -16,8 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"k8s.io/klog/v2"
-
+	"github.com/egret-net/egret/internal/logging"
 	"github.com/egret-net/egret/internal/node"
 	"github.com/egret-net/egret/internal/node/inspect"
 	"github.com/egret-net/egret/internal/settings"
@@ -38,7 +36,7 @@ func main() {
 }
 
 func runAgent() error {
-	o, reach, verbose, err := readFlags(os.Args[1:])
+	o, reach, logs, err := readFlags(os.Args[1:])
 	if err != nil {
 		return err
 	}
@@ -48,12 +46,12 @@ func runAgent() error {
 	debug.SetGCPercent(50)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
-	log := newLogger(verbose)
+	log := logs.StartLog(ctx, os.Stderr)
 	reach.Warn(log)
 	return node.Run(ctx, o, log)
 }
 
-func readFlags(args []string) (o node.Options, reach *settings.Reachability, verbose bool, err error) {
+func readFlags(args []string) (o node.Options, reach *settings.Reachability, logs *logging.Options, err error) {
 	f := flag.NewFlagSet("egret-node", flag.ExitOnError)
 	mode := f.String("gateway-mode", "shared", "shared: pods leave through the gateway router; local: through the host")
 	uplink := f.String("gateway-interface", "eth0", "the node's uplink")
@@ -64,16 +62,17 @@ func readFlags(args []string) (o node.Options, reach *settings.Reachability, ver
 		"not renewed its Lease, 20 to 3600; 0: it has none, and nobody does")
 	agents := f.Uint("agent-port", 9413, "TCP `port` at nodes' management ports at which agents ask each other "+
 		"whether they have followed what pods and egress IPs there are; 0: this one answers nobody")
-	f.BoolVar(&verbose, "v", false, "log more")
+	logs = logging.AddFlag(f)
+	f.BoolVar(&logs.Verbose, "v", false, "log more, from the start; later SIGUSR1 turns that on, and SIGUSR2 off")
 	version.AddFlag(f)
 	pathFlags(f, &o)
 	subnets, tunnel := settings.SubnetFlags(f), settings.TunnelFlags(f)
 	reach, said := settings.Flags(f), settings.MetricsFlags(f)
 	if err = f.Parse(args); err != nil {
-		return o, reach, verbose, err
+		return o, reach, logs, err
 	}
 	for _, read := range []func() error{
-		reach.Read, said.Check,
+		reach.Read, said.Check, logs.CheckFormat,
 		func() error { o.Lease = time.Duration(*lease) * time.Second; return node.CheckLease(o.Lease) },
 		func() error { return subnets.Into(&o.Config) },
 		func() error { return tunnel.Into(&o.Config) },
@@ -83,16 +82,16 @@ func readFlags(args []string) (o node.Options, reach *settings.Reachability, ver
 		func() (err error) { o.BootID, err = bootID(); return err },
 	} {
 		if err = read(); err != nil {
-			return o, reach, verbose, err
+			return o, reach, logs, err
 		}
 	}
 	if o.Node == "" {
-		return o, reach, verbose, fmt.Errorf("this node's name is not known: give --node-name")
+		return o, reach, logs, fmt.Errorf("this node's name is not known: give --node-name")
 	}
 	o.Config.ReachabilityTimeout, o.Health = reach.Timeout, node.Health{Port: reach.Port, TLS: reach.TLS}
 	o.Metrics, o.Healthz = said.Options, said.Healthz
 	o.Config.UplinkInterface, o.Config.Bridge, o.Config.UserspaceOVS = *uplink, "br"+*uplink, *datapath == "netdev"
-	return o, reach, verbose, nil
+	return o, reach, logs, nil
 }
 
 func tcpPort(flag string, n uint) (uint16, error) {
@@ -130,14 +129,4 @@ func gatewayMode(s string) (world.GatewayMode, error) {
 		return m, fmt.Errorf("gateway mode %q: give shared or local", s)
 	}
 	return m, nil
-}
-
-func newLogger(verbose bool) *slog.Logger {
-	level := slog.LevelInfo
-	if verbose {
-		level = slog.LevelDebug
-	}
-	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
-	klog.SetSlogLogger(log)
-	return log
 }
