@@ -29,6 +29,7 @@ const requestsPerSecond = 500
 
 type options struct {
 	kubeconfig, nodeName string
+	apiServer            string // host:port; "": as the kubeconfig says
 	config               world.Config
 	logs                 *logging.Options
 	reach                *settings.Reachability
@@ -60,11 +61,16 @@ func parseFlags(args []string) (*options, error) {
 	verbosity := f.Int("v", 0, "`level` of detail in the log from the start: 0, or 1 and more for debugging; later "+
 		"SIGUSR1 turns that on, and SIGUSR2 off")
 	o.reach, o.metrics = settings.Flags(f), settings.MetricsFlags(f)
+	server := settings.APIServerFlags(f)
 	if err := f.Parse(args); err != nil {
 		return nil, err
 	}
 	o.logs.Verbose = *verbosity > 0
-	for _, check := range []func() error{o.reach.Read, o.metrics.Check, o.logs.CheckFormat} {
+	for _, check := range []func() error{
+		func() error { return settings.FromEnvironment(f, os.Environ()) },
+		func() (err error) { o.apiServer, err = server.AddressFor(o.kubeconfig); return err },
+		o.reach.Read, o.metrics.Check, o.logs.CheckFormat,
+	} {
 		if err := check(); err != nil {
 			return nil, err
 		}
@@ -83,7 +89,7 @@ func runController(o *options) error {
 	defer stop()
 	log := o.logs.StartLog(ctx, os.Stderr)
 	o.reach.Warn(log)
-	config, err := kube.Config(o.kubeconfig, requestsPerSecond, "egret-controller/"+version.OfProgram())
+	config, err := kube.Config(o.kubeconfig, o.apiServer, requestsPerSecond, "egret-controller/"+version.OfProgram())
 	if err != nil {
 		return err
 	}

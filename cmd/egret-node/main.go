@@ -68,10 +68,13 @@ func readFlags(args []string) (o node.Options, reach *settings.Reachability, log
 	pathFlags(f, &o)
 	subnets, tunnel := settings.SubnetFlags(f), settings.TunnelFlags(f)
 	reach, said := settings.Flags(f), settings.MetricsFlags(f)
+	server := settings.APIServerFlags(f)
 	if err = f.Parse(args); err != nil {
 		return o, reach, logs, err
 	}
 	for _, read := range []func() error{
+		func() error { return settings.FromEnvironment(f, os.Environ()) },
+		func() (err error) { o.APIServer, err = server.AddressFor(o.Kubeconfig); return err },
 		reach.Read, said.Check, logs.CheckFormat,
 		func() error { o.Lease = time.Duration(*lease) * time.Second; return node.CheckLease(o.Lease) },
 		func() error { return subnets.Into(&o.Config) },

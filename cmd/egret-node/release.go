@@ -9,6 +9,7 @@ import (
 
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/node"
+	"github.com/egret-net/egret/internal/settings"
 	"github.com/egret-net/egret/internal/version"
 )
 
@@ -20,7 +21,15 @@ func releaseNode() error {
 	timeout := f.Duration("timeout", 10*time.Second, "how long to wait for other nodes to take over")
 	leaving := f.Bool("if-leaving", false, "do nothing unless this node is drained, deleted or shut down: for the end "+
 		"of an agent's pod")
+	apiServer := settings.APIServerFlags(f)
 	if err := f.Parse(os.Args[2:]); err != nil {
+		return err
+	}
+	if err := settings.FromEnvironment(f, os.Environ()); err != nil {
+		return err
+	}
+	server, err := apiServer.AddressFor(*kubeconfig)
+	if err != nil {
 		return err
 	}
 	if *name == "" {
@@ -30,7 +39,7 @@ func releaseNode() error {
 	if err != nil {
 		return err
 	}
-	config, err := kube.Config(*kubeconfig, 50, "egret-node/"+version.OfProgram())
+	config, err := kube.Config(*kubeconfig, server, 50, "egret-node/"+version.OfProgram())
 	if err != nil {
 		return err
 	}

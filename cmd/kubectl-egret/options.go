@@ -78,7 +78,7 @@ func (o *options) agentConfig(ctx context.Context, clients *kube.Clients) (*worl
 	}
 	for _, key := range slices.Sorted(maps.Keys(m.Data)) {
 		name := settings.FlagOf(key)
-		if f := o.flags.Lookup(name); f == nil || f.Changed {
+		if f := o.flags.Lookup(name); f == nil || f.Changed || m.Data[key] == "" {
 			continue
 		}
 		if err := o.flags.Set(name, m.Data[key]); err != nil {

@@ -25,9 +25,9 @@ type Clients struct {
 	EgressIP, Egret, Definitions          rest.Interface // speak JSON, as custom resources do
 }
 
-// Config reads a kubeconfig file, or, if path is empty, what a pod finds in itself. Up to qps requests a second are
-// sent, up to twice as many at once.
-func Config(path string, qps float32, userAgent string) (*rest.Config, error) {
+// Config reads a kubeconfig file, or, if path is empty, what a pod finds in itself. A server, host:port, replaces the
+// one that these name. Up to qps requests a second are sent, up to twice as many at once.
+func Config(path, server string, qps float32, userAgent string) (*rest.Config, error) {
 	read := func() (*rest.Config, error) { return clientcmd.BuildConfigFromFlags("", path) }
 	if path == "" {
 		read = rest.InClusterConfig
@@ -35,6 +35,9 @@ func Config(path string, qps float32, userAgent string) (*rest.Config, error) {
 	c, err := read()
 	if err != nil {
 		return nil, fmt.Errorf("no way to the API server: %w; give --kubeconfig, or run in a pod", err)
+	}
+	if server != "" {
+		c.Host = "https://" + server
 	}
 	c.QPS, c.Burst, c.UserAgent = qps, int(2*qps), userAgent
 	return c, nil

@@ -78,7 +78,7 @@ func basePlan(ctx context.Context, o Options, closed bool) (*plan.State, error) 
 
 // connectAPI asks the API server nothing yet.
 func connectAPI(o Options) (*kube.Contact, *kube.Clients, error) {
-	config, err := kube.Config(o.Kubeconfig, 200, "egret-node/"+o.Version)
+	config, err := kube.Config(o.Kubeconfig, o.APIServer, 200, "egret-node/"+o.Version)
 	if err != nil {
 		return nil, nil, err
 	}

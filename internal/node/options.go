@@ -12,6 +12,7 @@ import (
 // Options are an agent's settings; paths are OVS' and OVN's usual ones in a node's root.
 type Options struct {
 	Node, Kubeconfig, BootID, Version string
+	APIServer                         string // host:port; "": as the kubeconfig says
 	Config                            world.Config
 	OVSRunDir                         string // /run/openvswitch
 	Northbound, Southbound            string // unix:/run/ovn/ovnnb_db.sock and ovnsb_db.sock

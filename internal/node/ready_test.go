@@ -88,8 +88,10 @@ func TestReadyz(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.loop.Wake()
-	for *a.late.Load() == "" {
-		time.Sleep(10 * time.Millisecond)
+	for end := time.Now().Add(10 * time.Second); *a.late.Load() == ""; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("a plan that OVN has not carried out counts as carried out")
+		}
 	}
 	a.started.Store(false) // as if no round had gone through before
 	expect := serveReadyz(t, a)

@@ -59,8 +59,7 @@ func fromFile(f *flag.FlagSet, path string) (ignored []string, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the file of --config-file: %w", err)
 	}
-	given := map[string]bool{}
-	f.Visit(func(g *flag.Flag) { given[g.Name] = true })
+	given := givenFlags(f)
 	for _, s := range settings {
 		// a line for agents may stand in the file of controllers
 		if f.Lookup(s.flag) == nil || given[s.flag] || !file.Section(s.section).HasKey(s.key) {

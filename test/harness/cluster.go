@@ -16,7 +16,7 @@ type Cluster struct {
 
 // Connect makes the clients; agent is what they call themselves.
 func Connect(s *sandbox.Cluster, agent string) (*Cluster, error) {
-	config, err := kube.Config(s.Kubeconfig(), -1, agent)
+	config, err := kube.Config(s.Kubeconfig(), "", -1, agent)
 	if err != nil {
 		return nil, err
 	}

@@ -45,6 +45,7 @@ func TestManifests(t *testing.T) {
 	l.unprivileged()
 	l.measured(as)
 	l.agentsAnswer(as)
+	l.logged()
 
 	end := l.asking(0, 1)
 	l.kubectl("-n", "egret-system", "rollout", "restart", "daemonset/egret-node", "deployment/egret-controller")
@@ -90,6 +91,8 @@ func (l *lab) drained() {
 }
 
 const (
+	// apiServer is the address of a sandbox's API server.
+	apiServer  = "172.18.0.250"
 	healthPort = "9107"
 	healthName = "egret"
 )
@@ -204,8 +207,8 @@ func options(t *testing.T) sandbox.Options {
 	return o
 }
 
-// adapted is a copy of deploy/cluster with the values that differ here: Open vSwitch's datapath, and the agents' health
-// service and everybody's metrics with TLS.
+// adapted is a copy of deploy/cluster with the values that differ here: the API server, Open vSwitch's datapath, logs
+// as JSON, and the agents' health service and everybody's metrics with TLS.
 func (l *lab) adapted() string {
 	l.t.Helper()
 	dir := l.t.TempDir()
@@ -219,16 +222,18 @@ func (l *lab) adapted() string {
 	}
 	text := string(content)
 	for is, becomes := range map[string]string{
-		"DATAPATH: system":         "DATAPATH: " + l.Datapath(),
-		`HEALTHCHECK_PORT: "0"`:    fmt.Sprintf("HEALTHCHECK_PORT: %q", healthPort),
-		`HEALTHCHECK_TLS_KEY: ""`:  "HEALTHCHECK_TLS_KEY: /etc/egret/health/tls.key",
-		`HEALTHCHECK_TLS_CERT: ""`: "HEALTHCHECK_TLS_CERT: /etc/egret/health/tls.crt",
-		`HEALTHCHECK_TLS_CA: ""`:   "HEALTHCHECK_TLS_CA: /etc/egret/health/ca.crt",
-		`HEALTHCHECK_TLS_NAME: ""`: "HEALTHCHECK_TLS_NAME: " + healthName,
+		`KUBERNETES_SERVICE_HOST: ""`: "KUBERNETES_SERVICE_HOST: " + apiServer,
+		"# DATAPATH: system":          "DATAPATH: " + l.Datapath(),
+		`# HEALTHCHECK_PORT: "0"`:     fmt.Sprintf("HEALTHCHECK_PORT: %q", healthPort),
+		`# HEALTHCHECK_TLS_KEY: ""`:   "HEALTHCHECK_TLS_KEY: /etc/egret/health/tls.key",
+		`# HEALTHCHECK_TLS_CERT: ""`:  "HEALTHCHECK_TLS_CERT: /etc/egret/health/tls.crt",
+		`# HEALTHCHECK_TLS_CA: ""`:    "HEALTHCHECK_TLS_CA: /etc/egret/health/ca.crt",
+		`# HEALTHCHECK_TLS_NAME: ""`:  "HEALTHCHECK_TLS_NAME: " + healthName,
 
-		`METRICS_TLS_KEY: ""`:       "METRICS_TLS_KEY: /etc/egret/metrics/tls.key",
-		`METRICS_TLS_CERT: ""`:      "METRICS_TLS_CERT: /etc/egret/metrics/tls.crt",
-		`METRICS_TLS_CLIENT_CA: ""`: "METRICS_TLS_CLIENT_CA: /etc/egret/metrics/ca.crt",
+		`# METRICS_TLS_KEY: ""`:       "METRICS_TLS_KEY: /etc/egret/metrics/tls.key",
+		`# METRICS_TLS_CERT: ""`:      "METRICS_TLS_CERT: /etc/egret/metrics/tls.crt",
+		`# METRICS_TLS_CLIENT_CA: ""`: "METRICS_TLS_CLIENT_CA: /etc/egret/metrics/ca.crt",
+		"# LOG_FORMAT: text":          "LOG_FORMAT: json",
 	} {
 		if strings.Count(text, is) != 1 {
 			l.t.Fatalf("%s does not say %q", file, is)

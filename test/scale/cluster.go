@@ -86,7 +86,7 @@ func (c *cluster) run(name string, args ...string) error {
 
 // connect makes clients that have no limit of requests, once the API server answers.
 func (c *cluster) connect(ctx context.Context) (err error) {
-	if c.config, err = kube.Config(c.kubeconfig(), -1, "egret-scale"); err != nil {
+	if c.config, err = kube.Config(c.kubeconfig(), "", -1, "egret-scale"); err != nil {
 		return err
 	}
 	if c.core, err = kubernetes.NewForConfig(c.config); err != nil {

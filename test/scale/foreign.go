@@ -160,7 +160,7 @@ func (c *cluster) startSole(ctx context.Context) (*exec.Cmd, func(func(progress)
 // soleAgent is the process: it prints what it knows, twice a second.
 func soleAgent(ctx context.Context, kubeconfig string) error {
 	debug.SetGCPercent(50) // as egret-node does
-	config, err := kube.Config(kubeconfig, 200, "egret-scale")
+	config, err := kube.Config(kubeconfig, "", 200, "egret-scale")
 	if err != nil {
 		return err
 	}
