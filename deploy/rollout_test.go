@@ -1,7 +1,11 @@
 package deploy_test
 
 import (
+	"net"
 	"os"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -47,5 +51,26 @@ func checkRollout(t *testing.T, name string, seconds int32, atOnce int, p corev1
 	}
 	if seconds < 10 || atOnce != 1 {
 		t.Errorf("%s: %d at once, each ready for %d s before the next", name, atOnce, seconds)
+	}
+}
+
+// TestPortsHaveNames: the addresses that programs serve on are ports of their pods, with the names that monitoring asks
+// for.
+func TestPortsHaveNames(t *testing.T) {
+	for _, name := range []string{"egret-controller", "egret-node"} {
+		c := pods(t)[name].Containers[0]
+		names := map[string]string{}
+		for _, p := range c.Ports {
+			names[strconv.Itoa(int(p.ContainerPort))] = p.Name
+		}
+		for flag, want := range map[string]string{"--metrics-bind-address=": "metrics",
+			"--healthz-bind-address=": "health"} {
+			i := slices.IndexFunc(c.Args, func(a string) bool { return strings.HasPrefix(a, flag) })
+			_, port, err := net.SplitHostPort(strings.TrimPrefix(c.Args[i], flag))
+			must(t, err)
+			if names[port] != want {
+				t.Errorf("port %s of %s has the name %q, want %q", port, name, names[port], want)
+			}
+		}
 	}
 }
