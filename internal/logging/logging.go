@@ -54,11 +54,18 @@ func (o *Options) StartLog(ctx context.Context, to io.Writer) *slog.Logger {
 }
 
 func (o *Options) newHandler(to io.Writer, level slog.Leveler) slog.Handler {
-	options := &slog.HandlerOptions{Level: level}
 	if o.format == "json" {
-		return slog.NewJSONHandler(to, options)
+		return slog.NewJSONHandler(to, &slog.HandlerOptions{Level: level, ReplaceAttr: writeAsText})
 	}
-	return slog.NewTextHandler(to, options)
+	return slog.NewTextHandler(to, &slog.HandlerOptions{Level: level})
+}
+
+// writeAsText has JSON show durations and states as text shows them, not as numbers.
+func writeAsText(_ []string, a slog.Attr) slog.Attr {
+	if s, is := a.Value.Any().(fmt.Stringer); is && a.Value.Kind() != slog.KindTime {
+		a.Value = slog.StringValue(s.String())
+	}
+	return a
 }
 
 func followSignals(ctx context.Context, signals <-chan os.Signal, level *slog.LevelVar, log *slog.Logger) {

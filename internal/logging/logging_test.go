@@ -43,14 +43,14 @@ func options(t *testing.T, args ...string) (*logging.Options, error) {
 }
 
 func TestFormats(t *testing.T) {
-	for format, want := range map[string]string{"text": `level=INFO msg="a message" key=value`,
-		"json": `"level":"INFO","msg":"a message","key":"value"}`} {
+	for format, want := range map[string]string{"text": `level=INFO msg="a message" key=value after=1.5s n=3`,
+		"json": `"level":"INFO","msg":"a message","key":"value","after":"1.5s","n":3}`} {
 		o, err := options(t, "--log-format="+format)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var out written
-		o.StartLog(t.Context(), &out).Info("a message", "key", "value")
+		o.StartLog(t.Context(), &out).Info("a message", "key", "value", "after", 1500*time.Millisecond, "n", 3)
 		if have := strings.TrimSpace(out.all()); !strings.HasSuffix(have, want) {
 			t.Errorf("%s: %s", format, have)
 		}
