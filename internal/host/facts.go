@@ -21,10 +21,13 @@ func Facts(h route.Host, c *world.Config, names map[string]int) *world.Host {
 	out := &world.Host{UplinkMAC: link.MAC, MTU: link.MTU, Tables: hostTables(h, names)}
 	out.Links = secondaryLinks(h, c, gateway)
 	for _, a := range h.Addrs {
+		ip := a.Prefix.Addr()
+		if isOnHost(a) && ip.Is4() && ip.IsLinkLocalUnicast() && !a.Local {
+			out.LinkLocal = append(out.LinkLocal, ip)
+		}
 		if !countsAsHost(a) {
 			continue
 		}
-		ip := a.Prefix.Addr()
 		out.Addrs = append(out.Addrs, ip)
 		if gateway(a.Dev) {
 			out.Uplink = append(out.Uplink, a.Prefix)
@@ -34,6 +37,7 @@ func Facts(h route.Host, c *world.Config, names map[string]int) *world.Host {
 		return nil
 	}
 	slices.SortFunc(out.Addrs, netip.Addr.Compare)
+	slices.SortFunc(out.LinkLocal, netip.Addr.Compare)
 	for _, v6 := range []bool{false, true} {
 		for _, r := range h.DefaultRoutes(v6, gateway) {
 			if r.Via.IsValid() && r.Via.Is6() == v6 && !slices.Contains(out.Gateways, r.Via) {

@@ -98,6 +98,22 @@ func TestOthersDevicesNamedLikeBridges(t *testing.T) {
 	}
 }
 
+// TestLinkLocalAddresses: those of IPv4 are the host's own if their scope is the universe, and they are not published.
+func TestLinkLocalAddresses(t *testing.T) {
+	h := facts(t, func(h *route.Host) {
+		h.Addrs = append(h.Addrs, route.Address{Dev: "nodelocaldns", Prefix: prefix("169.254.20.10/32")},
+			route.Address{Dev: "eth2", Prefix: prefix("169.254.3.3/16"), Local: true},
+			route.Address{Dev: "ovn-k8s-mp0", Prefix: prefix("169.254.4.4/32")},
+			route.Address{Dev: "eth1", Prefix: prefix("169.254.5.5/32"), Ours: true})
+	})
+	if have := fmt.Sprint(h.LinkLocal); have != "[169.254.20.10]" {
+		t.Errorf("link-local addresses %s", have)
+	}
+	if have := fmt.Sprint(h.CIDRs(), h.Addrs); strings.Contains(have, "169.254.") {
+		t.Errorf("published %s", have)
+	}
+}
+
 // An address of a narrower scope is the host's, and makes no link one to host egress IPs on.
 func TestScopeOfAddresses(t *testing.T) {
 	h := facts(t, func(h *route.Host) {

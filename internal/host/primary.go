@@ -27,14 +27,15 @@ func preferredAddresses(h route.Host, gateway func(dev string) bool) []netip.Pre
 	return out
 }
 
-// countsAsHost leaves out what is not the host's own: the management port, our own bridges, what we added, what is
-// valid on its link only.
+// countsAsHost leaves out what is not the host's own, and what is valid on its link only.
 func countsAsHost(a route.Address) bool {
-	if plan.IsManagementPort(a.Dev) || a.Dev == plan.IntegrationBridge || a.Dev == plan.LivenessBridge {
-		return false
-	}
 	ip := a.Prefix.Addr()
-	return !a.Ours && ip.IsGlobalUnicast() && !ip.IsLinkLocalUnicast()
+	return isOnHost(a) && ip.IsGlobalUnicast() && !ip.IsLinkLocalUnicast()
+}
+
+// isOnHost leaves out addresses of the management port and of our own bridges, and those that we added.
+func isOnHost(a route.Address) bool {
+	return !a.Ours && !plan.IsManagementPort(a.Dev) && a.Dev != plan.IntegrationBridge && a.Dev != plan.LivenessBridge
 }
 
 // compareBySource orders addresses of one family as the kernel does when it picks a source for the default route: that

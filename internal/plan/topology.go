@@ -26,7 +26,10 @@ func Group(name string) RowID  { return RowID{"Load_Balancer_Group", name} }
 const (
 	// Packets of networks beside the default one, at its cluster router: to its open Services; between it and them; and
 	// to their own node.
-	PriorityOpenServices   = 1013
+	PriorityOpenServices = 1013
+	// PriorityOwnLinkLocal leads the default network's pods to an address that their host has in the range of
+	// masquerade addresses. PriorityIsolated drops what they send to the rest of the range.
+	PriorityOwnLinkLocal   = 1011
 	PriorityIsolated       = 1010
 	PriorityNetworkOwnNode = 1005
 	// PriorityOpen is at such a network's own cluster router, for what goes to the open Services by this very node.

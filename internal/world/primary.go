@@ -54,6 +54,7 @@ func (w *World) SetHost(h *Host) {
 
 func (h *Host) equalHost(o *Host) bool {
 	return h.UplinkMAC == o.UplinkMAC && h.MTU == o.MTU && slices.Equal(h.Primary, o.Primary) &&
-		slices.Equal(h.Addrs, o.Addrs) && slices.Equal(h.Gateways, o.Gateways) && slices.EqualFunc(h.Links, o.Links,
-		Link.equalLink) && slices.EqualFunc(h.Tables, o.Tables, HostTable.equalTable)
+		slices.Equal(h.Addrs, o.Addrs) && slices.Equal(h.LinkLocal, o.LinkLocal) &&
+		slices.Equal(h.Gateways, o.Gateways) && slices.EqualFunc(h.Links, o.Links, Link.equalLink) &&
+		slices.EqualFunc(h.Tables, o.Tables, HostTable.equalTable)
 }

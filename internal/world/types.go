@@ -263,6 +263,9 @@ type Host struct {
 	Uplink []netip.Prefix
 	// Addrs are all global addresses of the host, but the management port's and egress IPs.
 	Addrs []netip.Addr
+	// LinkLocal are its IPv4 link-local addresses that the kernel does not keep to their link. Each host may have the
+	// same: NodeLocal DNSCache listens at 169.254.20.10.
+	LinkLocal []netip.Addr
 	// Gateways are the next hops of the default routes by the gateway bridge; several of a family share what goes out.
 	Gateways []netip.Addr
 	MTU      int

@@ -56,6 +56,7 @@ func TestNetworkPods(t *testing.T) {
 			x.n.reachesNone(t, x.pod, x.what, x.ips)
 		}
 	})
+	t.Run("LinkLocal", func(t *testing.T) { blue.linkLocal(t, plain) })
 }
 
 // tenant is a namespace with its own network. The addresses of its pods in the default network are the namespace's, by

@@ -42,6 +42,9 @@ func (Router) Compile(w *world.View, network string, out *plan.Rows) {
 				ownHostForOthers(names, w.Self, f, a, world.Nth(s, 2), out)
 			}
 		}
+		for _, a := range f.OfAddrs(h.LinkLocal) {
+			ownHost(names, w.Self, f, a, world.Nth(s, 2), out)
+		}
 	}
 }
 
@@ -65,11 +68,15 @@ func nodeIP(names plan.Names, self string, subnet netip.Prefix, node netip.Addr,
 }
 
 // ownHost sends a pod's packets to its own node over the management port: the gateway router has the same address and
-// would keep them.
+// would keep them. To an address in the range of networks' masquerade addresses it does so before Networks drops them.
+// No network is reached that way, whatever addresses networks have: these packets go to the host.
 func ownHost(names plan.Names, self string, f world.Family, host, management netip.Addr, out *plan.Rows) {
 	match := fmt.Sprintf("inport == %q && %s.dst == %s", names.RouterToNodeSwitch(self), f.Match(), host)
-	to := []string{management.String()}
-	out.AddPolicy(names, "own-node/"+host.String(), plan.PriorityOwnNode, match, "reroute", to, nil)
+	to, priority := []string{management.String()}, plan.PriorityOwnNode
+	if world.Masquerades(f).Contains(host) {
+		priority = plan.PriorityOwnLinkLocal
+	}
+	out.AddPolicy(names, "own-node/"+host.String(), priority, match, "reroute", to, nil)
 }
 
 // openServices has a pod of a network beside the default one ask for the default network's open Services by its own
