@@ -51,7 +51,12 @@ func TestTwoNetworks(t *testing.T) {
 
 func isPartOf(t *testing.T, less, more *plan.State) {
 	t.Helper()
-	unchanged(t, "nb", &less.NB, &more.NB, func(x, y plan.Row) bool { return fmt.Sprint(x) == fmt.Sprint(y) })
+	unchanged(t, "nb", &less.NB, &more.NB, func(x, y plan.Row) bool {
+		if len(x.Groups) == 0 { // a port that another network's pod has is closed by groups
+			y.Groups = nil
+		}
+		return x.Equal(y)
+	})
 	unchanged(t, "flow", &less.Flows, &more.Flows, func(x, y string) bool { return x == y })
 	unchanged(t, "port", &less.Ports, &more.Ports, func(x, y plan.PortSpec) bool { return x == y })
 	unchanged(t, "address", &less.Addrs, &more.Addrs, func(x, y plan.AddrSpec) bool { return x == y })

@@ -7,7 +7,7 @@ import (
 )
 
 // AddNB claims a Northbound row.
-func (r *Rows) AddNB(id, parent RowID, cols Cols) { Add(&r.NB, id, Row{parent, cols}) }
+func (r *Rows) AddNB(id, parent RowID, cols Cols) { Add(&r.NB, id, Row{Parent: parent, Cols: cols}) }
 
 // AddSet claims an address set. Members are claimed one by one with AddElem.
 func (r *Rows) AddSet(id string) {
@@ -61,9 +61,22 @@ func (r *Rows) AddACL(id string, sw RowID, priority int, match string) {
 		"action": "drop"})
 }
 
-// AddPortACL claims an ACL of a switch, for packets that come in by ports, "from-lport", or leave by them, "to-lport".
-func (r *Rows) AddPortACL(id string, sw RowID, direction string, priority int, match, action string) {
-	r.AddNB(RowID{"ACL", id}, sw, Cols{"direction": direction, "priority": priority, "match": match, "action": action})
+// AddPortGroup claims a Port_Group. Rows of switch ports name it in Groups.
+func (r *Rows) AddPortGroup(id string) RowID {
+	group := RowID{"Port_Group", id}
+	r.AddNB(group, RowID{}, Cols{"name": SetName(id)})
+	return group
+}
+
+// AddGroupACL claims an ACL of a switch, for packets that come in by ports of a group, "from-lport", or leave by them,
+// "to-lport".
+func (r *Rows) AddGroupACL(id string, sw, group RowID, direction string, priority int, match, action string) {
+	port := map[string]string{"from-lport": "inport", "to-lport": "outport"}[direction]
+	if match != "" {
+		match = " && " + match
+	}
+	r.AddNB(RowID{"ACL", id}, sw, Cols{"direction": direction, "priority": priority,
+		"match": port + " == @" + SetName(group.Name) + match, "action": action})
 }
 
 // AddBalancedACL claims an ACL of a switch for packets that come in, after the switch has balanced Services.

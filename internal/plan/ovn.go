@@ -14,6 +14,8 @@ type Row struct {
 	// Parent is the row whose set of children this row is in (a policy's router, a port's switch). Zero for a
 	// root row. Which column of the parent that is follows from the two tables.
 	Parent RowID
+	// Groups are the Port_Groups that a switch port is in besides its switch, sorted.
+	Groups []RowID
 	Cols   Cols
 }
 
@@ -25,7 +27,7 @@ type Cols map[string]any
 
 // Equal compares two rows column by column.
 func (r Row) Equal(o Row) bool {
-	return r.Parent == o.Parent && maps.EqualFunc(r.Cols, o.Cols, equalValue)
+	return r.Parent == o.Parent && slices.Equal(r.Groups, o.Groups) && maps.EqualFunc(r.Cols, o.Cols, equalValue)
 }
 
 // EqualRows is Row.Equal as the function that Diff takes.

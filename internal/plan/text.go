@@ -125,6 +125,9 @@ func (r Row) String() string {
 	if r.Parent != (RowID{}) {
 		b.WriteString(" in " + r.Parent.String())
 	}
+	for _, g := range r.Groups {
+		b.WriteString(" and " + g.Name)
+	}
 	for _, k := range slices.Sorted(maps.Keys(r.Cols)) {
 		fmt.Fprintf(&b, " %s=%s", k, valueText(r.Cols[k]))
 	}

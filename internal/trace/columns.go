@@ -40,6 +40,7 @@ var knownColumns = map[string]map[string][]string{
 		"action": {"drop", "reject", "allow"}, "options:apply-after-lb": {"true"}},
 	"QoS":                 {"direction": {"from-lport"}, "priority": nil, "match": nil, "action:mark": nil},
 	"Address_Set":         {"name": nil},
+	"Port_Group":          {"name": nil},
 	"Load_Balancer_Group": {"name": nil},
 	"Load_Balancer": {"name": nil, "protocol": {"tcp", "udp", "sctp"}, "vips": nil, "options:event": {"false"},
 		"options:reject": {"true"}, "options:skip_snat": {"true", "false"}, "options:neighbor_responder": nil,

@@ -119,3 +119,20 @@ func (z *zone) addSets(s *plan.State) error {
 	}
 	return nil
 }
+
+// addGroups fills the zone's groups of ports, once all are known.
+func (z *zone) addGroups(s *plan.State) error {
+	var failed []error
+	for id, row := range s.NB.Rows() {
+		for _, g := range row.Groups {
+			ports := z.groups[plan.SetName(g.Name)]
+			if ports == nil {
+				failed = append(failed, fmt.Errorf("nb %s: there is no row %s", id, g))
+				continue
+			}
+			name, _ := row.Cols["name"].(string)
+			ports[name] = true
+		}
+	}
+	return firstByText(failed)
+}

@@ -18,9 +18,10 @@ type env struct {
 	// the gateway router has, and balanced it.
 	tracked, forced bool
 	sets            map[string]*addressSet
+	groups          map[string]map[string]bool
 }
 
-// match is a match, parsed. sets are those that it names, by OVN name.
+// match is a match, parsed. sets are those that it names, by OVN name, and groups of ports behind an @.
 type match struct {
 	holds predicate
 	sets  []string
@@ -155,10 +156,14 @@ func (p *parser) parseConstants(f field) (predicate, error) {
 	}, nil
 }
 
-// parseConstant reads a number, a string, an address, a prefix, or $SET, as the field has it.
+// parseConstant reads a number, a string, @GROUP, an address, a prefix, or $SET, as the field has it.
 func (p *parser) parseConstant(f field, text string) (predicate, error) {
 	set, isSet := strings.CutPrefix(text, "$")
+	group, isGroup := strings.CutPrefix(text, "@")
 	switch {
+	case f.text != nil && isGroup:
+		p.sets = append(p.sets, text)
+		return func(e env) bool { return e.groups[group][f.text(e)] }, nil
 	case f.text != nil:
 		s, err := strconv.Unquote(text)
 		return func(e env) bool { return f.text(e) == s }, err

@@ -30,7 +30,7 @@ func TestRefusesUnknownRows(t *testing.T) {
 		row         plan.Row
 		want        []string
 	}{
-		{"table", "Port_Group", plan.Row{Cols: plan.Cols{"name": "pg"}}, []string{"Port_Group"}},
+		{"table", "Mirror", plan.Row{Cols: plan.Cols{"name": "m"}}, []string{"Mirror"}},
 		{"column", "Logical_Router_Policy", policyWith(plan.Cols{"chain": "c"}), []string{"chain=c"}},
 		{"option", "Logical_Router_Policy", policyWith(plan.Cols{"options": map[string]string{"label": "3"}}),
 			[]string{"options:label=3"}},
@@ -51,6 +51,10 @@ func TestRefusesUnknownRows(t *testing.T) {
 			[]string{"ip4.src == {10.0.0.1"}},
 		{"address set", "Logical_Router_Policy", policyWith(plan.Cols{"match": "ip4.src == $absent"}),
 			[]string{"no address set absent"}},
+		{"port group", "Logical_Router_Policy", policyWith(plan.Cols{"match": "inport == @absent"}),
+			[]string{"no port group absent"}},
+		{"group of a port", "Logical_Switch_Port", plan.Row{Parent: own, Cols: plan.Cols{"name": "x"},
+			Groups: []plan.RowID{{Table: "Port_Group", Name: "absent"}}}, []string{"no row Port_Group/absent"}},
 		{"ACL that allows", "ACL", plan.Row{Parent: own, Cols: plan.Cols{"direction": "from-lport", "priority": 1,
 			"match": "", "action": "allow-related"}}, []string{"action=allow-related"}},
 		{"ACL for connections", "ACL", plan.Row{Parent: own, Cols: plan.Cols{"direction": "to-lport", "priority": 1,

@@ -120,7 +120,7 @@ func (w walker) isAnswer(sw *lswitch) bool {
 }
 
 func (w walker) matchHolds(m match, inport string, tracked bool) bool {
-	return m.holds(env{w.p, inport, w.outport, w.mark, tracked, w.forced, w.ownZone().sets})
+	return m.holds(env{w.p, inport, w.outport, w.mark, tracked, w.forced, w.ownZone().sets, w.ownZone().groups})
 }
 
 // fromRouter is a packet that a router gives to the node switch, for one of its ports.

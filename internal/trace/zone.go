@@ -15,7 +15,8 @@ type zone struct {
 	node     string
 	names    plan.Names
 	state    *plan.State
-	sets     map[string]*addressSet // by OVN name
+	sets     map[string]*addressSet     // by OVN name
+	groups   map[string]map[string]bool // by OVN name, the names of ports
 	routers  map[string]*router
 	switches map[string]*lswitch
 	ports    map[string]switchPort // by switch port's name
@@ -116,6 +117,7 @@ type switchPort struct {
 
 func (r *Reader) readZone(node string, s *plan.State) (*zone, error) {
 	z := &zone{node: node, names: plan.DefaultNames(), state: s, sets: map[string]*addressSet{},
+		groups:  map[string]map[string]bool{},
 		routers: map[string]*router{}, switches: map[string]*lswitch{}, ports: map[string]switchPort{},
 		local: map[netip.Addr]string{}, macs: map[string]string{}, bound: map[nextHop]string{},
 		links: map[netip.Addr]string{},
@@ -153,7 +155,7 @@ func (r *Reader) indexDatabases(z *zone) error {
 		}
 	}
 	if len(failed) == 0 {
-		failed = append(failed, z.addSets(z.state), r.checkReferences(z))
+		failed = append(failed, z.addSets(z.state), z.addGroups(z.state), r.checkReferences(z))
 	}
 	return firstByText(failed)
 }
@@ -169,14 +171,16 @@ func (r *Reader) readRow(z *zone, id plan.RowID, row plan.Row) error {
 	return r.indexRow(z, id, row)
 }
 
-// checkReferences says which row's match names a set that is not there: ovn-controller makes no flow of it.
+// checkReferences says which row's match names a set or a group that is not there: ovn-controller makes no flow of it.
 func (r *Reader) checkReferences(z *zone) error {
 	var failed []error
 	for id, row := range z.state.NB.Rows() {
 		text, _ := row.Cols["match"].(string)
 		m, _ := r.matches.parseOnce(text, parseMatch) // it was read before
 		for _, name := range m.sets {
-			if z.sets[name] == nil {
+			if group, is := strings.CutPrefix(name, "@"); is && z.groups[group] == nil {
+				failed = append(failed, fmt.Errorf("nb %s: match %q: there is no port group %s", id, text, group))
+			} else if !is && z.sets[name] == nil {
 				failed = append(failed, fmt.Errorf("nb %s: match %q: there is no address set %s", id, text, name))
 			}
 		}
@@ -231,6 +235,8 @@ func (r *Reader) indexRow(z *zone, id plan.RowID, row plan.Row) error {
 	case "Logical_Switch_Port":
 		z.ports[c.textOf("name")] = switchPort{c.textOf("name"), row.Parent.Name, c.portAddresses("addresses"),
 			c.portAddresses("port_security")}
+	case "Port_Group":
+		z.groups[c.textOf("name")] = map[string]bool{}
 	case "Static_MAC_Binding":
 		z.bound[nextHop{c.textOf("logical_port"), c.parseAddr(c.textOf("ip"))}] = c.textOf("mac")
 	case "ACL":

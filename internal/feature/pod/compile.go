@@ -6,6 +6,7 @@ package pod
 
 import (
 	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -23,21 +24,30 @@ func (Ports) Compile(w *world.View, key string, out *plan.Rows) {
 		return
 	}
 	for _, i := range a.Interfaces() {
-		if p := w.Part(i.Network); p != nil {
-			addPort(plan.Names{Network: p.Name, ID: p.ID}, w.Self, a, i, out)
+		p := w.Part(i.Network)
+		if p == nil {
+			continue
 		}
+		var groups []plan.RowID
+		if i.Network == ref.DefaultNetwork {
+			groups = isolatePort(w, p, a, out)
+		}
+		addPort(plan.Names{Network: p.Name, ID: p.ID}, w.Self, a, i, groups, out)
 	}
-	isolatePort(w, a, out)
 }
 
-func addPort(names plan.Names, self string, a *world.Attachment, i world.Interface, out *plan.Rows) {
+func addPort(
+	names plan.Names, self string, a *world.Attachment, i world.Interface, groups []plan.RowID, out *plan.Rows,
+) {
 	address, name := i.MAC, names.PodPort(a.Namespace, a.Name)
 	for _, ip := range i.IPs {
 		address += " " + ip.String()
 	}
-	out.AddNB(plan.RowID{Table: "Logical_Switch_Port", Name: name}, plan.Switch(names.NodeSwitch(self)), plan.Cols{
+	cols := plan.Cols{
 		"name": name, "addresses": []string{address}, "port_security": []string{address},
 		"options":      map[string]string{"requested-chassis": self, "iface-id-ver": a.UID},
 		"external_ids": map[string]string{"pod": "true", "namespace": a.Namespace},
-	})
+	}
+	plan.Add(&out.NB, plan.RowID{Table: "Logical_Switch_Port", Name: name},
+		plan.Row{Parent: plan.Switch(names.NodeSwitch(self)), Groups: groups, Cols: cols})
 }

@@ -1,8 +1,8 @@
 package pod
 
 import (
-	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/egret-net/egret/internal/plan"
@@ -10,15 +10,18 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// isolatePort closes the port in the default network of a pod whose primary network is another one. The port lets in
-// connections from the node's management port to the declared ports of probes, and connections to the ports that the
-// pod opens. The pod sends answers alone. OVN lets answers pass, and tracks connections for that, because the switch
-// balances Services: none of the ACLs changes what it does with packets of other pods. IPv6 Neighbor Discovery passes
-// all ACLs.
-func isolatePort(w *world.View, a *world.Attachment, out *plan.Rows) {
-	part, primary := w.Part(ref.DefaultNetwork), w.PrimaryNetwork(a.Namespace)
-	if part == nil || len(a.Further) == 0 && primary == ref.DefaultNetwork {
-		return
+// isolatePort closes the port in the default network of a pod whose primary network is another one, and returns the
+// groups of the port. The port lets in connections from the node's management port to the declared ports of probes, and
+// connections to the ports that the pod opens. The pod sends answers alone. OVN lets answers pass, and tracks
+// connections for that, because the switch balances Services: none of the ACLs changes what it does with packets of
+// other pods. IPv6 Neighbor Discovery passes all ACLs.
+//
+// The ACLs are about groups: one of all such ports, and one of each port number that pods open. With an ACL that comes
+// or goes ovn-northd computes all flows again, and with a port that joins a group it does not.
+func isolatePort(w *world.View, part *world.Part, a *world.Attachment, out *plan.Rows) []plan.RowID {
+	primary := w.PrimaryNetwork(a.Namespace)
+	if len(a.Further) == 0 && primary == ref.DefaultNetwork {
+		return nil
 	}
 	p := w.Pod(a.Key())
 	if p == nil || p.UID != a.UID {
@@ -27,21 +30,12 @@ func isolatePort(w *world.View, a *world.Attachment, out *plan.Rows) {
 	if len(p.ProbePorts) > 0 && primary != "" {
 		reportProbePorts(primary, out)
 	}
-	sw, port := plan.Switch(plan.DefaultNames().NodeSwitch(w.Self)), plan.DefaultNames().PodPort(a.Namespace, a.Name)
-	for _, way := range []struct {
-		direction, port string
-		admitted        []string
-	}{
-		{"to-lport", "outport", matchAsked(part, p)},
-		{"from-lport", "inport", matchARP(part, p, "arp.tpa")},
-	} {
-		at, id := fmt.Sprintf("%s == %q", way.port, port), "isolated/"+a.Key()+"/"+way.direction
-		out.AddPortACL(id+"/drop", sw, way.direction, plan.PriorityIsolate, at, "drop")
-		if len(way.admitted) > 0 {
-			out.AddPortACL(id+"/admit", sw, way.direction, plan.PriorityAdmit,
-				at+" && (("+strings.Join(way.admitted, ") || (")+"))", "allow")
-		}
-	}
+	i := isolation{part: part, sw: plan.Switch(plan.DefaultNames().NodeSwitch(w.Self)), out: out}
+	i.closePort()
+	i.admitProbes(p.ProbePorts)
+	i.admitOpen(p.OpenPorts)
+	slices.SortFunc(i.groups, func(a, b plan.RowID) int { return strings.Compare(a.Name, b.Name) })
+	return slices.Compact(i.groups)
 }
 
 // reportProbePorts says which processes reach ports of probes: the node does not tell the kubelet from the others.
@@ -52,52 +46,62 @@ func reportProbePorts(network string, out *plan.Rows) {
 		Reason: world.ReasonProbePorts, Message: text}, plan.None{})
 }
 
-// matchAsked returns the matches of packets that the pod receives.
-func matchAsked(part *world.Part, p *world.Pod) []string {
-	out := matchARP(part, p, "arp.spa")
-	if probed := portSet("tcp", p.ProbePorts); probed != "" {
-		for _, s := range part.Subnets {
-			out = append(out, world.FamilyOf(s.Addr()).Match()+".src == "+managementAddr(s)+" && "+probed)
-		}
-	}
-	ports := map[string][]uint16{}
-	for _, o := range p.OpenPorts {
-		ports[o.Protocol] = append(ports[o.Protocol], o.Port)
-	}
-	for _, proto := range []string{"tcp", "udp", "sctp"} {
-		if opened := portSet(proto, ports[proto]); opened != "" {
-			out = append(out, opened)
-		}
-	}
-	if ports["icmp"] != nil {
-		out = append(out, "icmp4.type == 8", "icmp6.type == 128")
-	}
-	return out
+// isolation is the groups of one pod's port, with their ACLs.
+type isolation struct {
+	part   *world.Part
+	sw     plan.RowID
+	out    *plan.Rows
+	groups []plan.RowID
 }
 
-// matchARP returns the matches of ARP with the node's management port, which field names. A pod that opens ports has
-// ARP with all its neighbours: with clients among them, and with the router to other clients.
-func matchARP(part *world.Part, p *world.Pod, field string) []string {
-	s, ok := world.V4.Of(part.Subnets)
-	switch {
-	case !ok:
-		return nil
-	case len(p.OpenPorts) > 0:
-		return []string{"arp"}
+// addRule has the port be in a group, and claims an ACL about it. All pods of the group claim the same.
+func (i *isolation) addRule(group, direction string, priority int, match, action string) {
+	id := i.out.AddPortGroup(group)
+	i.groups = append(i.groups, id)
+	i.out.AddGroupACL(group+"/"+direction+"/"+action, i.sw, id, direction, priority, match, action)
+}
+
+func (i *isolation) admitMatch(group, direction, match string) {
+	i.addRule(group, direction, plan.PriorityAdmit, match, "allow")
+}
+
+// closePort drops all but ARP with the node's management port.
+func (i *isolation) closePort() {
+	const group = "egret-isolated"
+	for _, direction := range []string{"to-lport", "from-lport"} {
+		i.addRule(group, direction, plan.PriorityIsolate, "", "drop")
 	}
-	return []string{field + " == " + managementAddr(s)}
+	if s, ok := world.V4.Of(i.part.Subnets); ok {
+		i.admitMatch(group, "to-lport", "arp.spa == "+managementAddr(s))
+		i.admitMatch(group, "from-lport", "arp.tpa == "+managementAddr(s))
+	}
+}
+
+func (i *isolation) admitProbes(ports []uint16) {
+	var sources []string
+	for _, s := range i.part.Subnets {
+		sources = append(sources, world.FamilyOf(s.Addr()).Match()+".src == "+managementAddr(s))
+	}
+	for _, port := range ports {
+		number := plan.Itoa(int(port))
+		i.admitMatch("egret-probed-tcp-"+number, "to-lport",
+			"tcp.dst == "+number+" && ("+strings.Join(sources, " || ")+")")
+	}
+}
+
+// admitOpen opens ports, and ARP with all neighbours: with clients among them, and with the router to other clients.
+func (i *isolation) admitOpen(ports []world.OpenPort) {
+	for _, o := range ports {
+		number := plan.Itoa(int(o.Port))
+		i.admitMatch("egret-open", "to-lport", "arp")
+		i.admitMatch("egret-open", "from-lport", "arp")
+		switch o.Protocol {
+		case "tcp", "udp", "sctp":
+			i.admitMatch("egret-open-"+o.Protocol+"-"+number, "to-lport", o.Protocol+".dst == "+number)
+		case "icmp":
+			i.admitMatch("egret-open-icmp", "to-lport", "(icmp4.type == 8 || icmp6.type == 128)")
+		}
+	}
 }
 
 func managementAddr(subnet netip.Prefix) string { return world.Nth(subnet, 2).String() }
-
-// portSet is the match of packets to ports of a protocol; "": none.
-func portSet(proto string, ports []uint16) string {
-	if len(ports) == 0 {
-		return ""
-	}
-	var texts []string
-	for _, p := range ports {
-		texts = append(texts, plan.Itoa(int(p)))
-	}
-	return proto + ".dst == {" + strings.Join(texts, ", ") + "}"
-}

@@ -100,13 +100,13 @@ func TestIsolation(t *testing.T) {
 			"problem of LogicalNetwork/tenant_blue ProbePorts: ") {
 			t.Errorf("no problem about probe ports:\n%s", have)
 		}
-		if text := compile.Full(w, all.Features()).Text(); strings.Contains(text, "isolated/") {
+		if text := compile.Full(w, all.Features()).Text(); strings.Contains(text, "egret-isolated") {
 			t.Error("a pod of the default network is isolated")
 		}
 		a := compiletest.Attachment(compiletest.Pod(3, "n1"))
 		a.Further = []world.Interface{{Network: "blue"}}
 		w.SetAttachment(a)
-		if text := compile.Full(w, all.Features()).Text(); !strings.Contains(text, "isolated/") {
+		if text := compile.Full(w, all.Features()).Text(); !strings.Contains(text, "egret-isolated") {
 			t.Error("a pod with a further interface is not isolated while its namespace is unknown")
 		}
 	}

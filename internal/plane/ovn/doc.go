@@ -30,5 +30,6 @@
 // a feature makes a new map when a row changes, and never edits one that it has claimed.
 //
 // Which column of the parent holds a child follows from the schema: it is the one column that refers to the child's
-// table.
+// table. Groups of a row are parents, too: a switch port is written into its Port_Groups together with its switch. Of
+// others' groups it stays a member.
 package ovn

@@ -58,6 +58,9 @@ func baseRows(routers ...string) *plan.Rows {
 			"networks": []string{"10.9.0.1/24"}})
 	}
 	r.AddNB(groupID, plan.RowID{}, plan.Cols{})
+	r.AddNB(plan.Switch("switch"), plan.RowID{}, plan.Cols{"name": "switch"})
+	r.AddPortGroup("ports-0")
+	r.AddPortGroup("ports-1")
 	return r
 }
 
@@ -76,6 +79,7 @@ func (h *rowHistory) step(t *rapid.T) {
 		h.proxy.cut.Store(true)
 	case 1:
 		h.env.NBCtl("--if-exists", "clear", "Logical_Router", "router", "policies")
+		h.env.NBCtl("--if-exists", "clear", "Port_Group", "ports_0", "ports")
 	case 2:
 		h.env.NBCtl("--if-exists", "lr-del", "router")
 	case 3:
@@ -95,7 +99,7 @@ func randomNB(t *rapid.T) *plan.Rows {
 	for range rapid.IntRange(0, 3).Draw(t, "rows") {
 		name := fmt.Sprint(rapid.IntRange(0, 2).Draw(t, "name"))
 		router := rapid.SampledFrom([]string{"router", "other"}).Draw(t, "router")
-		switch rapid.IntRange(0, 3).Draw(t, "kind") {
+		switch rapid.IntRange(0, 5).Draw(t, "kind") {
 		case 0, 1:
 			action := rapid.SampledFrom([]string{"allow", "drop", "allow", "drop", "bounce"}).Draw(t, "action")
 			r.AddNB(plan.RowID{Table: "Logical_Router_Policy", Name: name}, plan.Router(router),
@@ -104,6 +108,13 @@ func randomNB(t *rapid.T) *plan.Rows {
 			r.AddMACBinding("to-"+router, "10.9.0.1"+name, "0a:58:00:00:00:0"+name)
 		case 3:
 			r.AddNB(plan.RowID{Table: "Load_Balancer", Name: name}, groupID, plan.Cols{"name": name})
+		default:
+			var groups []plan.RowID
+			for i := range rapid.IntRange(0, 2).Draw(t, "groups") {
+				groups = append(groups, plan.RowID{Table: "Port_Group", Name: fmt.Sprint("ports-", i)})
+			}
+			plan.Add(&r.NB, plan.RowID{Table: "Logical_Switch_Port", Name: name}, plan.Row{
+				Parent: plan.Switch("switch"), Groups: groups, Cols: plan.Cols{"name": name}})
 		}
 	}
 	return r

@@ -17,6 +17,7 @@ const (
 
 	tableGlobal     = "NB_Global"
 	tableGroup      = "Load_Balancer_Group"
+	tablePortGroup  = "Port_Group"
 	tableAddressSet = "Address_Set"
 	tableEncap      = "Encap"
 	tableMACBinding = "Static_MAC_Binding"

@@ -55,7 +55,7 @@ func buildTransaction(m *mirror, cs []change) (*txn, []refusal) {
 	for i := range cs {
 		switch c := &cs[i]; {
 		case c.w != nil && vals[i] != nil:
-			t.placeInParent(c, gone)
+			t.placeInParents(c, gone)
 		case c.w == nil && c.row != nil && !c.row.table.root:
 			t.detachFromParents(c.row, gone)
 		case c.w == nil && c.row == nil:
@@ -102,7 +102,7 @@ func (t *txn) resolveAll(cs []change) ([]map[string]value, []refusal) {
 }
 
 func (t *txn) resolveRow(c *change) (map[string]value, error) {
-	if p := c.w.row.Parent; p != (plan.RowID{}) {
+	for _, p := range c.w.listingRows() {
 		if _, err := t.resolveKey(c.w.keyOf(p)); err != nil {
 			return nil, fmt.Errorf("parent: %w", err)
 		}
@@ -163,8 +163,8 @@ func (t *txn) mergeMaps(i int, r *row, diff map[string]value) map[string]value {
 	return rest
 }
 
-// placeInParent puts a row into its parent's column, and takes it out of former parents'.
-func (t *txn) placeInParent(c *change, gone map[*row]bool) {
+// placeInParents puts a row into its parents' columns, and takes it out of former parents'.
+func (t *txn) placeInParents(c *change, gone map[*row]bool) {
 	child := t.names[c.w.key]
 	if c.row != nil {
 		if t.m.inPlace(c.w, c.row) {
@@ -173,10 +173,12 @@ func (t *txn) placeInParent(c *change, gone map[*row]bool) {
 		child = c.row.uuid
 		t.detachFromParents(c.row, gone)
 	}
-	if c.w.row.Parent == (plan.RowID{}) {
-		return
+	for _, p := range c.w.listingRows() {
+		t.placeInParent(c, c.w.keyOf(p), child)
 	}
-	parentKey := c.w.keyOf(c.w.row.Parent)
+}
+
+func (t *txn) placeInParent(c *change, parentKey plan.RowID, child string) {
 	col := t.m.schema.childColumn(parentKey.Table, c.w.id.Table)
 	if i, ok := t.insert[parentKey]; ok {
 		// In the insert itself: an Encap must be there when its Chassis comes to be.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 
 	"github.com/egret-net/egret/internal/plan"
 )
@@ -32,10 +33,7 @@ func newWanted(s schema, rows plan.Table[plan.RowID, plan.Row], id plan.RowID, r
 }
 
 func (w *wanted) referredRows() []plan.RowID {
-	var refs []plan.RowID
-	if w.row.Parent != (plan.RowID{}) {
-		refs = append(refs, w.row.Parent)
-	}
+	refs := w.listingRows()
 	for _, v := range w.row.Cols {
 		switch x := v.(type) {
 		case plan.RowID:
@@ -47,6 +45,14 @@ func (w *wanted) referredRows() []plan.RowID {
 	return refs
 }
 
+// listingRows are those that list w in a column of theirs.
+func (w *wanted) listingRows() []plan.RowID {
+	if w.row.Parent == (plan.RowID{}) {
+		return nil
+	}
+	return append([]plan.RowID{w.row.Parent}, w.row.Groups...)
+}
+
 func (w *wanted) keyOf(ref plan.RowID) plan.RowID {
 	if k, ok := w.keys[ref]; ok {
 		return k
@@ -56,7 +62,7 @@ func (w *wanted) keyOf(ref plan.RowID) plan.RowID {
 
 // isSameRow says, without a look into the columns, that w is the row r: rows that change are replaced, never edited.
 func (w *wanted) isSameRow(id plan.RowID, r plan.Row) bool {
-	return w.id == id && w.keys == nil && w.row.Parent == r.Parent &&
+	return w.id == id && w.keys == nil && w.row.Parent == r.Parent && slices.Equal(w.row.Groups, r.Groups) &&
 		reflect.ValueOf(w.row.Cols).Pointer() == reflect.ValueOf(r.Cols).Pointer()
 }
 
@@ -72,12 +78,14 @@ func (w *wanted) checkAgainst(s schema) error {
 	if err := checkTexts(w.id, w.row); err != nil {
 		return err
 	}
-	if p := w.row.Parent; p == (plan.RowID{}) {
-		if !t.root {
-			return fmt.Errorf("rows of %s need a parent", w.id.Table)
+	parents := w.listingRows()
+	if len(parents) == 0 && !t.root {
+		return fmt.Errorf("rows of %s need a parent", w.id.Table)
+	}
+	for _, p := range parents {
+		if s.childColumn(p.Table, w.id.Table) == nil {
+			return fmt.Errorf("table %s has no one column for rows of %s", p.Table, w.id.Table)
 		}
-	} else if s.childColumn(p.Table, w.id.Table) == nil {
-		return fmt.Errorf("table %s has no one column for rows of %s", p.Table, w.id.Table)
 	}
 	return nil
 }
@@ -174,31 +182,29 @@ func (m *mirror) holdsRow(w *wanted) (bool, error) {
 }
 
 // isMembership says whether e puts r into a parent: a row that is not root is where it is referred to, and a load
-// balancer in the group of ours that lists it. Other references are columns in their own right
+// balancer or a switch port in the groups of ours that list it. Other references are columns in their own right
 // (Logical_Switch.load_balancer).
 func (e edge) isMembership(r *row) bool {
-	if e.from.table.children[r.table.name] != e.col {
+	switch t := e.from.table; {
+	case t.children[r.table.name] != e.col:
 		return false
+	case t.name == tableGroup || t.name == tablePortGroup:
+		return e.from.key != plan.RowID{}
 	}
-	return !r.table.root || e.from.table.name == tableGroup && e.from.key != plan.RowID{}
+	return !r.table.root
 }
 
-// inPlace says whether r is in its parent's column, and in no other.
+// inPlace says whether r is in its parents' columns, and in no other.
 func (m *mirror) inPlace(w *wanted, r *row) bool {
-	var parent *row
-	if w.row.Parent != (plan.RowID{}) {
-		if parent = m.ours[w.keyOf(w.row.Parent)]; parent == nil {
-			return false
-		}
-	}
-	found := parent == nil
+	missing := w.listingRows()
 	for _, e := range m.edges[r.uuid] {
+		of := slices.IndexFunc(missing, func(p plan.RowID) bool { return m.ours[w.keyOf(p)] == e.from })
 		switch {
-		case e.from == parent && e.from.table.children[r.table.name] == e.col:
-			found = true
+		case of >= 0 && e.from.table.children[r.table.name] == e.col:
+			missing = slices.Delete(missing, of, of+1)
 		case e.isMembership(r):
 			return false
 		}
 	}
-	return found
+	return len(missing) == 0
 }
