@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"net/netip"
 	"slices"
 	"strings"
@@ -18,14 +19,17 @@ func (n *tenant) linkLocal(t *testing.T, plain *namespace) {
 		return
 	}
 	node, cache := n.c.nodes[0], netip.MustParseAddr("169.254.20.10")
-	n.c.on(t, node.Name, "sh", "-c",
-		"ip link add nodelocaldns type dummy; ip address add "+cache.String()+"/32 dev nodelocaldns")
-	t.Cleanup(func() { n.c.on(t, node.Name, "ip", "link", "delete", "nodelocaldns") })
+	on := cache.String() + "/32"
+	n.c.on(t, node.Name, "ip", "address", "add", on, "dev", "lo")
+	t.Cleanup(func() {
+		_, _ = n.c.feed(context.Background(), node.Name, nil, "ip", "address", "delete", on, "dev", "lo")
+	})
 	at := endpoint{"a link-local address of " + node.Name, []netip.Addr{cache}, nodePort}
 	plain.from("plain-0").to(at).soonArrivesAs(plain.ips["plain-0"][i])
 	n.from("blue-0").to(at).isShut()
 	names := plan.Names{Network: n.name + "_" + n.network}
-	out := n.c.on(t, node.Name, "ovn-nbctl", "get", "Logical_Router_Port", names.GatewayToExternal(node.Name), "networks")
+	out := n.c.on(t, node.Name, "ovn-nbctl", "get", "Logical_Router_Port", names.GatewayToExternal(node.Name),
+		"networks")
 	for _, text := range strings.FieldsFunc(out, func(r rune) bool { return strings.ContainsRune("[]\", \n", r) }) {
 		ip := netip.MustParsePrefix(text).Addr()
 		out, err := plain.exec(t.Context(), "plain-0", "ping -c2 -W1 "+ip.String())
