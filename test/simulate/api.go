@@ -241,6 +241,7 @@ type client struct {
 	cutAt   time.Time
 	ended   bool   // its watches have, while the process hung
 	missed  []news // of the history since then
+	lost    string // a watch that has seen more than this version lists when the process goes on; "": each goes on
 }
 
 // follow begins with the lists of all kinds.

@@ -74,14 +74,24 @@ func (a *api) restore() {
 	for _, c := range a.clients {
 		c.waiting = nil
 		if c.process.hangs > 0 {
-			c.ended = true
-			c.goOn()
+			c.endWatches()
 			continue
 		}
 		for _, k := range c.kinds {
 			c.resume(k)
 		}
 	}
+}
+
+// endWatches ends the watches of a process that hangs. If no Lease that it renewed since the backup will tell it of the
+// restore, a watch that has seen more than the backup lists: there the promise ends (docs/architecture.md).
+func (c *client) endWatches() {
+	m := c.process.on
+	c.ended, c.lost = true, ""
+	if m.client != c || m.renewedBy != c.process || m.lease == c.s.api.leases[m.name] {
+		c.lost = strconv.Itoa(c.s.api.backup.version)
+	}
+	c.goOn()
 }
 
 // goOn has the watches of a process that hung go on when it does, each from where it ended, if the API server has got
@@ -98,7 +108,8 @@ func (c *client) goOn() {
 	c.ended, c.missed = false, nil
 	for _, k := range c.kinds {
 		seen := c.source.LatestOf(k)
-		if seen == "" || kube.Older(strconv.Itoa(c.s.api.version), seen) {
+		if seen == "" || kube.Older(strconv.Itoa(c.s.api.version), seen) ||
+			c.lost != "" && kube.Older(c.lost, seen) {
 			c.resume(k)
 			continue
 		}
