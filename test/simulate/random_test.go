@@ -47,7 +47,7 @@ func tellOne(t *rapid.T) {
 	}
 }
 
-// drawStory draws the cluster's objects, and what happens to them. Long runs alone draw networks.
+// drawStory draws the cluster's objects, and what happens to them.
 func drawStory(t *rapid.T) string {
 	var lines []string
 	if rapid.Bool().Draw(t, "local gateway mode") {
@@ -67,7 +67,7 @@ func drawStory(t *rapid.T) string {
 		lines = append(lines, "0s assignable n2 yes")
 	}
 	started, text := pods[:2], strings.NewReplacer("blue/", "", "red/", "")
-	if os.Getenv("SIMULATE_TIME") != "" && rapid.Bool().Draw(t, "with networks") {
+	if rapid.Bool().Draw(t, "with networks") {
 		lines = append(lines, "0s network blue 1", "0s network red 2")
 		started, text = pods, strings.NewReplacer()
 	}
