@@ -24,6 +24,9 @@ func (z ownPart) rejectUnserved(sw plan.RowID) {
 	for _, s := range z.w.Config.ServiceSubnets {
 		f := world.FamilyOf(s.Addr())
 		to := fmt.Sprintf("%s.dst == %s", f.Match(), s)
+		if z.Name != ref.DefaultNetwork && len(z.Cluster(f)) == 0 {
+			continue // no router of the network has a set of open Services of the family
+		}
 		if z.Name != ref.DefaultNetwork {
 			to += fmt.Sprintf(" && %s.dst != $%s", f.Match(), plan.SetName(plan.OpenServices(f.String())))
 		}
