@@ -25,12 +25,13 @@ var protocols = []string{"tcp", "udp", "sctp", "icmp"}
 
 func explainCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:     "explain [NAMESPACE/]POD DESTINATION",
+		Use:     "explain {[NAMESPACE/]POD | ADDRESS} DESTINATION",
 		Short:   "Says with which source address a pod's packet to an IP address leaves, by which way, and why",
 		Example: "  kubectl egret explain shop/web-0 203.0.113.7",
 		Long: `Says with which source address a pod's packet to an IP address leaves the cluster, which EgressIPs and
 EgressServices decide about that and why others do not, and which way it takes. It reads Kubernetes alone, and ends with
-the commands that show what nodes have.`,
+the commands that show what nodes have. An address is that of a pod in any network. If pods of several networks have it,
+the answer is about each of them.`,
 		Args: cobra.ExactArgs(2),
 	}
 	o := newOptions(c.Flags())
@@ -51,14 +52,17 @@ the commands that show what nodes have.`,
 	return c
 }
 
-func explainPacket(ctx context.Context, o *options, pod string, p trace.Packet) (string, error) {
+func explainPacket(ctx context.Context, o *options, from string, p trace.Packet) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	key, err := o.podKey(pod)
+	w, err := readWorld(ctx, o)
 	if err != nil {
 		return "", err
 	}
-	w, err := readWorld(ctx, o)
+	if ip, err := netip.ParseAddr(from); err == nil { // a pod with such a name is named with its namespace
+		return explain.AskAll(all.ServedKinds(), w, ip.Unmap(), p)
+	}
+	key, err := o.podKey(from)
 	if err != nil {
 		return "", err
 	}

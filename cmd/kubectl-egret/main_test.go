@@ -80,13 +80,14 @@ const (
 func TestExplain(t *testing.T) {
 	config := server(t, map[string]string{"nodes": list("nodes", node), "pods": list("pods", pod), "egret": configMap})
 	for _, args := range [][]string{{"web", "203.0.113.7"}, {"shop/web", "203.0.113.7", "--protocol=udp"},
-		{"web", "203.0.113.7", "-n", "shop"}} {
+		{"web", "203.0.113.7", "-n", "shop"}, {"10.245.1.10", "203.0.113.7"}} {
 		if have := asked(t, config, args...); !strings.Contains(have, "\noutside by n1 as 172.18.0.2\n") {
 			t.Errorf("%v:\n%s", args, have)
 		}
 	}
 	for want, args := range map[string][]string{
 		"no pod other/web is known": {"web", "203.0.113.7", "-n", "other"},
+		"no pod has address":        {"10.245.1.11", "203.0.113.7"},
 		"no packet of it pass":      {"web", "203.0.113.7", "--cluster-subnets", "10.244.0.0/16/24"},
 		"gateway mode":              {"web", "203.0.113.7", "--gateway-mode", "both"},
 		"is no IP address":          {"web", "example.org"},

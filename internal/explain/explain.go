@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/egret-net/egret/internal/feature"
-	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/trace"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -29,10 +28,13 @@ func Ask(kinds feature.Kinds, w *world.World, key string, p trace.Packet) (Answe
 	if err == nil {
 		err = checkPod(w, pod)
 	}
-	if err != nil {
-		return Answer{}, err
+	if err == nil {
+		p, err = Packet(w, pod, p)
 	}
-	if p, err = Packet(pod, p); err != nil {
+	if err == nil {
+		err = checkAddresses(w, pod, p.Network.Network)
+	}
+	if err != nil {
 		return Answer{}, err
 	}
 	s, err := scopeOf(kinds, w, pod, p)
@@ -63,11 +65,18 @@ func checkPod(w *world.World, pod *world.Pod) error {
 		return fmt.Errorf("pod %s has no node yet: kubectl describe pod says why", pod.Key())
 	case len(pod.IPs) == 0:
 		return fmt.Errorf("pod %s has no address yet: it is starting", pod.Key())
-	case len(w.PodIPs(pod, ref.DefaultNetwork)) == 0:
-		return fmt.Errorf("pod %s has %v, which is not in the subnets %v of its node %s, or another pod's: Egret lets "+
-			"no packet of it pass", pod.Key(), pod.IPs, w.Node(pod.Node).Subnets, pod.Node)
 	}
 	return nil
+}
+
+// checkAddresses says that a pod's addresses in a network are not its own.
+func checkAddresses(w *world.World, pod *world.Pod, network string) error {
+	if len(w.PodIPs(pod, network)) > 0 {
+		return nil
+	}
+	return fmt.Errorf("pod %s has %v%s, which is not in the subnets %v of its node %s, or another pod's: Egret lets "+
+		"no packet of it pass", pod.Key(), pod.SaidIn(network), inNetwork(network),
+		w.Node(pod.Node).In(network).Subnets, pod.Node)
 }
 
 // staysInside says whether a packet that arrives does so inside. One for a Service may arrive inside and outside.

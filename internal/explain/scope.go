@@ -24,6 +24,7 @@ type scope struct {
 	at       map[netip.Addr]bool // where it may end inside: its destination, and these Services' endpoints
 	pods     []string            // with these addresses, and the pod
 	nodes    []string            // of all these, and the pod's own
+	networks []string            // the default one, and the pod's own
 	near     []string            // nodes that a packet may reach before a Service is balanced, or may leave by
 }
 
@@ -32,7 +33,10 @@ const mostNodes = 64
 
 func scopeOf(kinds feature.Kinds, w *world.World, pod *world.Pod, p trace.Packet) (scope, error) {
 	s := scope{kinds: kinds, w: w, pod: pod, objects: objectsOf(w, pod), services: map[string]bool{},
-		at: map[netip.Addr]bool{p.Dst: true}}
+		at: map[netip.Addr]bool{p.Dst: true}, networks: []string{ref.DefaultNetwork}}
+	if own := w.PrimaryNetwork(pod.Namespace); own != ref.DefaultNetwork {
+		s.networks = append(s.networks, own)
+	}
 	if w.Service(world.APIServers) != nil {
 		s.services[world.APIServers] = true
 	}
@@ -43,12 +47,12 @@ func scopeOf(kinds feature.Kinds, w *world.World, pod *world.Pod, p trace.Packet
 			endpoints = append(endpoints, s.addService(service)...)
 		}
 	}
-	near := append(nodesAt(w, p.Dst), pod.Node)
+	near := append(s.nodesAt(p.Dst), pod.Node)
 	for _, o := range s.objects {
 		near = append(near, namedBy(w.PlacementOf(o.Key()))...)
 	}
 	for a := range s.at {
-		endpoints = append(endpoints, nodesAt(w, a)...)
+		endpoints = append(endpoints, s.nodesAt(a)...)
 	}
 	s.pods, s.near, s.nodes = s.podsAt(), knownNodes(w, near), knownNodes(w, append(endpoints, near...))
 	if len(s.nodes) > mostNodes {
@@ -59,8 +63,8 @@ func scopeOf(kinds feature.Kinds, w *world.World, pod *world.Pod, p trace.Packet
 }
 
 // nodesAt are the nodes that may have an address, on the host or for a pod.
-func nodesAt(w *world.World, a netip.Addr) []string {
-	return slices.Concat(w.NodesAt(a), w.HostsAt(a), ownersOf(w, a))
+func (s scope) nodesAt(a netip.Addr) []string {
+	return slices.Concat(s.w.NodesAt(a), s.w.HostsAt(a), s.ownersOf(a))
 }
 
 // knownNodes are the nodes that there are, each once.
@@ -129,10 +133,13 @@ func namedBy(p *world.Placement) (nodes []string) {
 	return nodes
 }
 
-// ownersOf are the nodes in whose pod subnets an address is.
-func ownersOf(w *world.World, a netip.Addr) (nodes []string) {
-	for _, name := range w.Nodes() {
-		if slices.ContainsFunc(w.Node(name).Subnets, func(s netip.Prefix) bool { return s.Contains(a) }) {
+// ownersOf are the nodes in whose pod subnets an address is, of the networks that the packet meets.
+func (s scope) ownersOf(a netip.Addr) (nodes []string) {
+	for _, name := range s.w.Nodes() {
+		n := s.w.Node(name)
+		if slices.ContainsFunc(s.networks, func(network string) bool {
+			return slices.ContainsFunc(n.In(network).Subnets, func(p netip.Prefix) bool { return p.Contains(a) })
+		}) {
 			nodes = append(nodes, name)
 		}
 	}
@@ -148,7 +155,7 @@ func (s scope) planOf(node string) *plan.State {
 		nodes = append(slices.Clone(s.near), node)
 	}
 	return compile.Some(as, s.kinds.AllFeatures(), map[world.Kind][]string{
-		world.KindNode: nodes, world.KindPod: s.pods, world.KindAttachment: attached,
+		world.KindNode: nodes, world.KindNetwork: s.networks, world.KindPod: s.pods, world.KindAttachment: attached,
 		world.KindEgressIP: s.egressIPs(), world.KindService: slices.Sorted(maps.Keys(s.services)),
 	})
 }
@@ -162,11 +169,11 @@ func (s scope) egressIPs() (names []string) {
 	return names
 }
 
-// podsAt are the pod, and those that say they have one of the addresses.
+// podsAt are the pod, and those that say they have one of the addresses in one of the networks.
 func (s scope) podsAt() []string {
 	keys := []string{s.pod.Key()}
 	for p := range s.w.EachPod() {
-		if s.isAt(p.IPs) || slices.ContainsFunc(p.Further, func(i world.Interface) bool { return s.isAt(i.IPs) }) {
+		if slices.ContainsFunc(s.networks, func(network string) bool { return s.isAt(p.SaidIn(network)) }) {
 			keys = append(keys, p.Key())
 		}
 	}

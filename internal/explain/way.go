@@ -6,6 +6,7 @@ import (
 
 	"github.com/egret-net/egret/internal/feature"
 	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/trace"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -46,19 +47,36 @@ func Steps(ends []trace.End) string {
 	return out.String()
 }
 
-// Packet is the packet with the pod's address of its destination's family as source.
-func Packet(pod *world.Pod, p trace.Packet) (trace.Packet, error) {
-	ips := world.FamilyOf(p.Dst).OfAddrs(pod.IPs)
-	if len(ips) == 0 {
-		return p, fmt.Errorf("pod %s has no address of the family of %s: it has %v", pod.Key(), p.Dst, pod.IPs)
+// Packet returns the packet as the pod sends it: in its primary network, with its address of the destination's family
+// there as source.
+func Packet(w *world.World, pod *world.Pod, p trace.Packet) (trace.Packet, error) {
+	network := w.Network(w.PrimaryNetwork(pod.Namespace))
+	if network == nil {
+		return p, fmt.Errorf("namespace %s asks for a primary network of its own, and has none: create a "+
+			"UserDefinedNetwork there, or have a ClusterUserDefinedNetwork select it", pod.Namespace)
 	}
-	p.Src = ips[0]
+	said := pod.SaidIn(network.Name)
+	ips := world.FamilyOf(p.Dst).OfAddrs(said)
+	if len(ips) == 0 {
+		return p, fmt.Errorf("pod %s has no address of the family of %s%s: it has %v", pod.Key(), p.Dst,
+			inNetwork(network.Name), said)
+	}
+	p.Src, p.Network = ips[0], plan.Names{Network: network.Name, ID: network.ID}
 	return p, nil
+}
+
+// inNetwork names a network of users.
+func inNetwork(name string) string {
+	if name == ref.DefaultNetwork {
+		return ""
+	}
+	return " in network " + plainText(name)
 }
 
 // Title says whose packet it is.
 func Title(pod *world.Pod, p trace.Packet) string {
-	return fmt.Sprintf("pod %s, %s to %s %s/%d", pod.Key(), p.Src, p.Dst, p.Proto, p.DstPort)
+	return fmt.Sprintf("pod %s%s, %s to %s %s/%d", pod.Key(), inNetwork(p.Network.Network), p.Src, p.Dst, p.Proto,
+		p.DstPort)
 }
 
 // Pod is a pod that Egret routes packets of.

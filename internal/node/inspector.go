@@ -95,7 +95,7 @@ func tracePacket(kinds feature.Kinds, w *world.World, own *plan.State, tables tr
 	if err != nil {
 		return "", err
 	}
-	if p, err = explain.Packet(pod, p); err != nil {
+	if p, err = explain.Packet(w, pod, p); err != nil {
 		return "", err
 	}
 	ends, err := explain.Way(kinds, w, own, tables, pod, p)

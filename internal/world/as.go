@@ -23,7 +23,7 @@ func (w *World) As(node string) *World {
 	for key, p := range w.pods {
 		if p.Node == node && !p.HostNetwork && !p.Completed && len(p.IPs) > 0 {
 			t.attachments[key] = &Attachment{Namespace: p.Namespace, Name: p.Name, UID: p.UID, MAC: MAC(p.IPs[0]),
-				IPs: p.IPs}
+				IPs: p.IPs, Further: p.Further}
 		}
 	}
 	return as

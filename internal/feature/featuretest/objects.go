@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
+	cniv1 "github.com/egret-net/egret/api/cni/v1"
 	egretv1 "github.com/egret-net/egret/api/egret/v1"
 	v1 "github.com/egret-net/egret/api/v1"
 )
@@ -43,7 +44,7 @@ func idOf(o object) id {
 func decodeObjects(text []byte) ([]object, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, discoveryv1.AddToScheme, v1.AddToScheme,
-		egretv1.AddToScheme} {
+		egretv1.AddToScheme, cniv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return nil, err
 		}

@@ -46,11 +46,9 @@ func (c *cluster) sendPacket(args []string) ([]trace.End, error) {
 	if !ok {
 		return nil, fmt.Errorf("no pod %s", args[0])
 	}
-	from := world.FamilyOf(p.Dst).OfAddrs(kube.Pod(o).IPs)
-	if len(from) == 0 {
-		return nil, fmt.Errorf("pod %s has no address of that family", args[0])
+	if p, err = explain.Packet(c.controllerWorld(), kube.Pod(o), p); err != nil {
+		return nil, err
 	}
-	p.Src = from[0]
 	if p.Reply = len(args) > 2 && args[2] == "reply"; p.Reply {
 		p.SrcPort, p.DstPort = p.DstPort, 40000
 	}
@@ -114,6 +112,9 @@ func (c *cluster) explainPacket(args []string) (string, error) {
 	p, err := parsePacket(args[1])
 	if err != nil {
 		return "", err
+	}
+	if ip, err := netip.ParseAddr(args[0]); err == nil {
+		return explain.AskAll(all.ServedKinds(), c.controllerWorld(), ip, p)
 	}
 	a, err := explain.Ask(all.ServedKinds(), c.controllerWorld(), args[0], p)
 	if err != nil {

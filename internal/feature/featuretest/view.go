@@ -152,5 +152,6 @@ func attachPod(w *world.World, p *world.Pod, gone bool) {
 	}
 	w.SetAttachment(&world.Attachment{
 		Namespace: p.Namespace, Name: p.Name, UID: p.UID, HostIface: hostIface, MAC: world.MAC(p.IPs[0]), IPs: p.IPs,
+		Further: p.Further,
 	})
 }
