@@ -83,9 +83,13 @@ func (m *machine) fail(part string, d time.Duration) {
 	m.failing[part] = later(m.failing[part], m.s.now.Add(d))
 }
 
-// cannotWrite reports whether the node's targets take nothing.
+// retries is how long after a failure an agent tries again at most (internal/node).
+const retries = 5 * time.Second
+
+// cannotWrite reports whether the node's targets take nothing, or its agent has yet to find out that they do again.
 func (m *machine) cannotWrite() bool {
-	return m.s.now.Before(m.stalled) || m.target.fails(hostPart) || m.target.fails(northPart)
+	failed := func(part string) bool { return m.s.now.Before(m.failing[part].Add(retries)) }
+	return m.s.now.Before(m.stalled) || failed(hostPart) || failed(northPart)
 }
 
 // cutOff has the agent not reach the API server for a while, nor the controller that is there.
