@@ -161,6 +161,10 @@ const (
 	EventReleased = "Released"
 )
 
+// EventPortsClosed (Warning), on a Pod whose namespace has a network of its own: ports that it asks for stay closed on
+// its interface in the default network.
+const EventPortsClosed = "PortsClosed"
+
 // Reasons of conditions Assigned and Ready of an EgressService, which are reasons of Events of type Warning, too. They
 // share ReasonAssigned, ReasonHeld, ReasonWaitingForNode and ReasonInvalidSelector with EgressIPs, and conditions
 // Fallback, of the families that the Service has ingress IPs of, and Overlapped with their reasons: of EgressServices

@@ -14,10 +14,10 @@ import (
 	"github.com/egret-net/egret/internal/world"
 )
 
-// writtenKinds are the kinds of objects that deciders decide about.
+// writtenKinds returns the kinds of objects that deciders decide about.
 func writtenKinds(kinds feature.Kinds) map[world.Kind]kube.Kind {
 	written := map[world.Kind]kube.Kind{}
-	for _, k := range kinds.AllResources() {
+	for _, k := range kube.Followed(kinds.AllResources()...) {
 		if k.Writing().Write != nil {
 			written[k.Writing().Kind] = k
 		}

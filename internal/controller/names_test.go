@@ -6,6 +6,7 @@ import (
 	v1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/internal/feature/egressip"
 	"github.com/egret-net/egret/internal/feature/egressservice"
+	"github.com/egret-net/egret/internal/feature/network"
 	"github.com/egret-net/egret/internal/feature/service"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -46,6 +47,7 @@ func TestNamesAreTheAPIs(t *testing.T) {
 		{egressip.ReasonNoMarkLeft, v1.ReasonNoMarkLeft},
 		{egressip.ReasonNoMarkLeft, v1.EventNoMarkLeft},
 		{egressip.EventMarkReplaced, v1.EventMarkReplaced},
+		{network.EventPortsClosed, v1.EventPortsClosed},
 		{service.ConditionRefused, v1.ConditionRefused},
 		{service.ReasonRefused, v1.ReasonRefused},
 		{world.ConditionServed, v1.ConditionServed},

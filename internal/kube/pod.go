@@ -30,14 +30,16 @@ func Namespace(o *corev1.Namespace) *world.Namespace {
 // of its status.
 func Pod(o *corev1.Pod) *world.Pod {
 	ips, told := podIPs(o)
+	probed, tooMany := probePorts(o)
+	open, unreadable := openPorts(o.Annotations[v1.AnnotationOpenDefaultPorts])
 	return &world.Pod{
 		Namespace: o.Namespace, Name: o.Name, UID: kubeletUID(o), Node: o.Spec.NodeName, Labels: o.Labels,
 		Created: o.CreationTimestamp.Time, Terminating: o.DeletionTimestamp != nil,
 		IPs: ips, Confirmed: told, HostNetwork: o.Spec.HostNetwork, Running: o.Status.Phase == corev1.PodRunning,
 		Completed: o.Status.Phase == corev1.PodSucceeded || o.Status.Phase == corev1.PodFailed,
-		HostPorts: hostPorts(o), ProbePorts: probePorts(o),
+		HostPorts: hostPorts(o), ProbePorts: probed,
 		Further:   furtherInterfaces(o.Namespace, o.Annotations[v1.AnnotationPodNetworks]),
-		OpenPorts: openPorts(o.Annotations[v1.AnnotationOpenDefaultPorts]),
+		OpenPorts: open, PortProblems: portProblems(tooMany, unreadable),
 	}
 }
 

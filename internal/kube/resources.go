@@ -60,7 +60,7 @@ func Namespaces() Kind {
 	}
 }
 
-// Pods are followed for their addresses and labels.
+// Pods are followed for their addresses and labels. The controller posts Events about them, and writes nothing of them.
 func Pods() Kind { return podsWhere(nil) }
 
 // boundPods leaves out pods that no node runs yet: they have no address, and each event of a pod goes to all nodes.
@@ -70,6 +70,8 @@ func podsWhere(served fields.Selector) Kind {
 	return Resource[*corev1.Pod, world.Pod]{
 		Plural: "pods", Claims: true, Client: ofCore, Example: &corev1.Pod{}, Served: served, Convert: Pod,
 		Set: (*world.World).SetPod, Del: (*world.World).DelPod,
+		Written: Written{Kind: world.KindPod, APIVersion: "v1", Object: "Pod",
+			Write: func(*world.World, string) *Write { return nil }},
 		intern: func(p *world.Pod, i *interner) { p.Labels = i.internLabels(p.Labels) },
 	}
 }

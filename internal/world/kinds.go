@@ -127,7 +127,7 @@ func (w *World) keepKinds() {
 	w.namespaces = Keep(w, Spec[Namespace]{One: KindNamespace, Object: ref.Namespace,
 		Key: (*Namespace).Key, Same: (*Namespace).sameNamespace, Changed: w.namespaceChanged})
 	w.pods = Keep(w, Spec[Pod]{One: KindPod, All: KindPods, Object: ref.Pod,
-		Key: (*Pod).Key, Same: (*Pod).sameState, Changed: w.podChanged})
+		Key: (*Pod).Key, Same: (*Pod).sameState, Changed: w.podChanged, Decides: decidesPod()})
 	keepAttachments(w)
 	w.services = Keep(w, Spec[Service]{One: KindService, All: KindServices, Object: ref.Service,
 		Key: (*Service).Key, Same: (*Service).sameSpec, Changed: w.serviceChanged, Decides: decidesService()})

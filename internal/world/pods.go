@@ -66,7 +66,14 @@ func (p *Pod) sameState(o *Pod) bool {
 		p.Created.Equal(o.Created) &&
 		maps.Equal(p.Labels, o.Labels) && slices.Equal(p.IPs, o.IPs) && slices.Equal(p.HostPorts, o.HostPorts) &&
 		slices.Equal(p.ProbePorts, o.ProbePorts) && slices.Equal(p.OpenPorts, o.OpenPorts) &&
+		slices.Equal(p.PortProblems, o.PortProblems) &&
 		slices.EqualFunc(p.Further, o.Further, Interface.sameInterface)
+}
+
+// decidesPod is how decisions stand over Pods: a decision changes nothing of a Pod, and has its Events alone.
+func decidesPod() Decides[Pod] {
+	return Decides[Pod]{UID: func(p *Pod) string { return p.UID },
+		Over: func(shown *Pod, _ Decision) *Pod { return shown }, Same: func(_, _ *Pod) bool { return true }}
 }
 
 // Namespace is a namespace, or nil.

@@ -103,9 +103,11 @@ type Pod struct {
 	HostPorts []HostPort
 	// ProbePorts are the TCP ports that the pod's kubelet connects to. OpenPorts are those that a pod with another
 	// primary network opens to the default network. Each is sorted and has no duplicates.
-	ProbePorts  []uint16
-	OpenPorts   []OpenPort
-	HostNetwork bool
+	ProbePorts []uint16
+	OpenPorts  []OpenPort
+	// PortProblems says which of these ports were left out, and what to do.
+	PortProblems []string
+	HostNetwork  bool
 	// Running: its containers were started, which CNI ADD came before.
 	Running bool
 	// Completed pods have given their addresses up; terminating ones keep theirs, and their egress IP.

@@ -3,10 +3,13 @@ package e2e
 import (
 	"fmt"
 	"net/netip"
+	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	v1 "github.com/egret-net/egret/api/v1"
@@ -26,7 +29,13 @@ func TestDefaultInterface(t *testing.T) {
 	n := c.namespace(t, map[string]string{v1.LabelPrimaryNetwork: ""})
 	n.hasOwnNetwork("net")
 	n.createsProbed("p", c.nodes[1])
+	unread := n.object(pod{name: "unread", node: c.nodes[1]})
+	unread.Annotations = map[string]string{v1.AnnotationOpenDefaultPorts: "tcp"}
+	unread, err := c.api.CoreV1().Pods(n.name).Create(t.Context(), unread, metav1.CreateOptions{})
+	must(t, err)
 	n.awaits(pod{name: "p", node: c.nodes[1]}) // Ready: the probe by eth0 succeeds
+	within(t, podsTimeout, func() error { return n.learn("unread") })
+	within(t, soon, func() error { return c.hasEvent(unread.UID, v1.EventPortsClosed) })
 
 	others := c.namespace(t, nil)
 	others.runs(pod{name: "same", node: c.nodes[1]}, pod{name: "other", node: c.nodes[2]})
@@ -82,6 +91,15 @@ func (n *namespace) createsProbed(name string, node sandbox.Member) {
 	}
 	_, err := n.c.api.CoreV1().Pods(n.name).Create(n.t.Context(), o, metav1.CreateOptions{})
 	must(n.t, err)
+}
+
+// hasEvent says what an object lacks to have an Event with a reason.
+func (c *cluster) hasEvent(uid types.UID, reason string) error {
+	all := c.eventsOf(uid)
+	if !slices.ContainsFunc(all, func(e string) bool { return strings.Contains(e, " "+reason+" ") }) {
+		return fmt.Errorf("no Event %s among %q", reason, all)
+	}
+	return nil
 }
 
 // isShut says that no connection comes through, to any address.

@@ -14,7 +14,7 @@ func DescribeKind() feature.Kind {
 	return feature.Kind{
 		Resources:   []kube.Kind{kube.UserNetworks(), kube.ClusterNetworks(), kube.NetworkDefinitions()},
 		Table:       networks.KeepTables,
-		NewDeciders: func(*handover.Pods) []decide.Decider { return []decide.Decider{NewDecider()} },
+		NewDeciders: func(*handover.Pods) []decide.Decider { return []decide.Decider{NewDecider(), NewPortChecker()} },
 		Reads: []feature.Read{{Resource: kube.NetworkDefinitions(), InNamespace: true,
 			If: func(w *world.World, namespace string) bool { return w.PrimaryNetwork(namespace) == "" }}},
 		Refuse: Refuse,
