@@ -238,6 +238,33 @@ func TestGarbageNodeIsRepaired(t *testing.T) {
 	})
 }
 
+// TestKnownAllocationIsWrittenAgain: the controller writes what it knows of a node that somebody garbles, though its
+// world has the same.
+func TestKnownAllocationIsWrittenAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAPI(0)
+		a.putNode(aNode("n1", 2))
+		start(t, a)
+		for key, want := range map[string]string{v1.AnnotationNodeID: "2",
+			v1.AnnotationNodeSubnets: `{"default":["10.244.0.0/24"]}`} {
+			is := func() string { return a.annotation("n1", key) }
+			eventually(t, key, want, is)
+			a.mu.Lock()
+			garbled := a.nodes["n1"].DeepCopy()
+			a.mu.Unlock()
+			garbled.Annotations[key] = "garbage"
+			a.putNode(garbled)
+			eventually(t, key+" garbled", want, is)
+		}
+		time.Sleep(time.Second)
+		n := a.written("nodes/n1")
+		time.Sleep(10 * time.Second)
+		if again := a.written("nodes/n1"); again != n {
+			t.Errorf("%d writes to the Node while nothing changes", again-n)
+		}
+	})
+}
+
 // TestOtherNetworksStay: an allocation keeps what a Node's annotations say of other networks.
 func TestOtherNetworksStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

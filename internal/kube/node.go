@@ -61,7 +61,7 @@ func problemOf(about, why string) world.NodeProblem {
 	return world.NodeProblem{About: about, Text: about + ": " + why}
 }
 
-// noteUnread is of what a node's agent writes: the controller remembers what it writes itself.
+// noteUnread notes that an annotation cannot be read, of those whose previous value counts until it is written again.
 func noteUnread(n *world.Node, annotation string) {
 	switch annotation {
 	case v1.AnnotationNodeChassisID:
@@ -72,6 +72,10 @@ func noteUnread(n *world.Node, annotation string) {
 		n.Unread.HostAddrs = true
 	case v1.AnnotationL3GatewayConfig:
 		n.Unread.Gateway = true
+	case v1.AnnotationNodeID:
+		n.Unread.ID = true
+	case v1.AnnotationNodeSubnets:
+		n.Unread.Subnets = true
 	}
 }
 

@@ -32,15 +32,18 @@ func writeAllocation(shown, should *world.Node) *Write {
 	}}
 }
 
-// missingAnnotations are the annotations that a node should have and has not. An annotation whose value could not be
-// allocated is left as it is. The record has a write of its own, after all others: an API server with earlier admission
-// policies would refuse it, and no node's join must wait for that.
+// missingAnnotations returns the annotations that a node lacks: those that differ from what it should have, and those
+// that cannot be read, of which the world has the previous values. An annotation whose value could not be allocated is
+// left as it is. The record has a write of its own, after all others: an API server with earlier admission policies
+// would refuse it, and no node's join must wait for that.
 func missingAnnotations(shown, should *world.Node) map[string]string {
 	a := world.Allocation{ID: should.ID, Join: should.Join, Transit: should.Transit}
-	if shown.ID == a.ID && slices.Equal(shown.Join, a.Join) && slices.Equal(shown.Transit, a.Transit) {
+	if shown.ID == a.ID && !shown.Unread.ID && slices.Equal(shown.Join, a.Join) &&
+		slices.Equal(shown.Transit, a.Transit) {
 		a.ID = 0
 	}
-	differ := !slices.Equal(shown.Subnets, should.Subnets) || !world.SameParts(shown.Further, should.Further)
+	differ := shown.Unread.Subnets || !slices.Equal(shown.Subnets, should.Subnets) ||
+		!world.SameParts(shown.Further, should.Further)
 	if differ && len(should.Subnets) > 0 {
 		a.Subnets, a.Further = should.Subnets, should.Further
 	}

@@ -27,13 +27,14 @@ func allocatedOver(shown *Node, d Decision) *Node {
 	if a, is := d.Status.(Allocation); is {
 		out.ID, out.Subnets, out.Join, out.Transit = a.ID, a.Subnets, a.Join, a.Transit
 		out.Further, out.Record, out.AllocationProblem = a.Further, a.Record, a.Problem
+		out.Unread.ID, out.Unread.Subnets = false, false
 	}
 	out.Labels = d.Labels.mergedOver(shown.Labels)
 	return &out
 }
 
 func sameAllocation(a, b *Node) bool {
-	return a.ID == b.ID && slices.Equal(a.Subnets, b.Subnets) && SameParts(a.Further, b.Further) &&
-		slices.Equal(a.Join, b.Join) && slices.Equal(a.Transit, b.Transit) &&
+	return a.ID == b.ID && a.Unread == b.Unread && slices.Equal(a.Subnets, b.Subnets) &&
+		SameParts(a.Further, b.Further) && slices.Equal(a.Join, b.Join) && slices.Equal(a.Transit, b.Transit) &&
 		a.Record.Same(b.Record) && a.AllocationProblem == b.AllocationProblem && maps.Equal(a.Labels, b.Labels)
 }

@@ -1,11 +1,11 @@
 package world
 
 // Unread says which of a node's annotations are there and cannot be read.
-type Unread struct{ Chassis, Primary, HostAddrs, Gateway bool }
+type Unread struct{ Chassis, Primary, HostAddrs, Gateway, ID, Subnets bool }
 
-// orBefore returns n with the previous values of the same Node instead of unreadable ones: its agent writes them again
-// within a second or two, and until then the host is unchanged. An agent that starts in the meantime has no previous
-// value, as for a new node.
+// orBefore returns n with the previous values of the same Node instead of unreadable ones: its agent or the controller
+// writes them again within a second or two, and until then the node is unchanged. A program that starts in the meantime
+// has no previous value, as for a new node.
 func (n *Node) orBefore(old *Node) *Node {
 	if old == nil || old.UID != n.UID || n.Unread == (Unread{}) {
 		return n
@@ -25,6 +25,12 @@ func (n *Node) orBefore(old *Node) *Node {
 	}
 	if n.Unread.Gateway && !n.UplinkMAC.IsValid() {
 		out.UplinkMAC = old.UplinkMAC
+	}
+	if n.Unread.ID && n.ID == 0 {
+		out.ID = old.ID
+	}
+	if n.Unread.Subnets && len(old.Subnets) > 0 { // those that can be read may be a part of the node's
+		out.Subnets, out.Further = old.Subnets, old.Further
 	}
 	if out.sameNode(n) {
 		return n // a lookup by the object's own key succeeds
