@@ -3,44 +3,41 @@ package plan
 import (
 	"fmt"
 	"strings"
+
+	"github.com/egret-net/egret/internal/ref"
 )
 
 // These constants make up the flows of the gateway bridge: see feature gateway. Host and gateway routers share the
 // node's addresses, and ct_mark in ZoneGateway tells whose a connection is.
 
-// PatchPort stands for the gateway bridge's patch port to the network; the plane puts the number in.
-func (n Names) PatchPort() string { return "{" + Patch + n.Network + "}" }
-
-// Patch is what the names of all networks' patch ports begin with where they stand for a number.
-const Patch = "patch:"
+// Patch is what the name of a network's patch port begins with where it stands for a number. PatchPort stands for the
+// gateway bridge's patch port to OVN, which is the default network's; the plane puts the number in.
+const (
+	Patch     = "patch:"
+	PatchPort = "{" + Patch + ref.DefaultNetwork + "}"
+)
 
 // PatchInterface is the name that ovn-controller gives to that patch port, after the localnet port.
 func (n Names) PatchInterface(bridge, node string) string {
 	return "patch-" + n.Localnet(bridge, node) + "-to-" + IntegrationBridge
 }
 
-// Commit remembers that the connection of a packet from OVN is the network's. A connection of the host stays the
-// host's: a pod may have the same source port towards the same destination.
-func (n Names) Commit() string {
-	return fmt.Sprintf("ct(commit,zone=%d,exec(%s))", ZoneGateway, n.connectionMark())
+// CommitOVN remembers that the connection of a packet from OVN is OVN's. A connection of the host stays the host's: a
+// pod may have the same source port towards the same destination.
+func CommitOVN() string {
+	return fmt.Sprintf("ct(commit,zone=%d,exec(%s))", ZoneGateway, markOVN())
 }
 
 // CommitAs does the same, and translates the source to an address and one of PodPorts.
-func (n Names) CommitAs(src string) string {
+func CommitAs(src string) string {
 	if strings.Contains(src, ":") { // before a port, ovs-actions(7) wants brackets
 		src = "[" + src + "]"
 	}
-	return fmt.Sprintf("ct(commit,zone=%d,nat(src=%s:%s),exec(%s))", ZoneGateway, src, PodPorts, n.connectionMark())
+	return fmt.Sprintf("ct(commit,zone=%d,nat(src=%s:%s),exec(%s))", ZoneGateway, src, PodPorts, markOVN())
 }
 
-// connectionMark makes a connection the network's. The default network leaves the host's bit; the sources of others are
-// never the host's. OpenFlow 1.4 has no set_field for a part of a field.
-func (n Names) connectionMark() string {
-	if n.ID == 0 {
-		return fmt.Sprintf("load:%#x->NXM_NX_CT_MARK[0]", n.CTMark())
-	}
-	return fmt.Sprintf("set_field:%#x->ct_mark", n.CTMark())
-}
+// markOVN makes a connection OVN's, and leaves the host's bit. OpenFlow 1.4 has no set_field for a part of a field.
+func markOVN() string { return fmt.Sprintf("load:%#x->NXM_NX_CT_MARK[0]", ovnCTMark) }
 
 // Leaves is how a packet leaves by the uplink once an action of conntrack has committed its connection.
 //
@@ -65,8 +62,8 @@ const (
 	NDAnew  = "move:NXM_NX_IPV6_LABEL[]->NXM_NX_XXREG3[0..19],"
 )
 
-// ToOVN gives a connection from outside to the network, though the host may have had it.
-func (n Names) ToOVN() string { return commitAction(n.CTMark()) + ",output:" + n.PatchPort() }
+// ToOVN gives a connection from outside to OVN, though the host may have had it.
+func ToOVN() string { return commitAction(ovnCTMark) + ",output:" + PatchPort }
 
 // CommitHost remembers that the connection is the host's.
 func CommitHost() string { return commitAction(hostCTMark) }
@@ -78,12 +75,7 @@ func commitAction(mark int) string {
 	return fmt.Sprintf("ct(commit,zone=%d,exec(set_field:%#x->ct_mark))", ZoneGateway, mark)
 }
 
-// OfNetwork and OfHost match connections that were committed so.
-func (n Names) OfNetwork() string {
-	if n.ID == 0 {
-		return fmt.Sprintf("ct_mark=%#x/%#x", n.CTMark(), n.CTMark()|hostCTMark)
-	}
-	return fmt.Sprintf("ct_mark=%#x", n.CTMark())
-}
+// OfOVN and OfHost match connections that were committed so.
+func OfOVN() string { return fmt.Sprintf("ct_mark=%#x/%#x", ovnCTMark, ovnCTMark|hostCTMark) }
 
 func OfHost() string { return fmt.Sprintf("ct_mark=%#[1]x/%#[1]x", hostCTMark) }

@@ -139,17 +139,12 @@ func (n Names) PodPort(namespace, name string) string { return n.Row(namespace +
 // keys free for that.
 func (n Names) TransitKey() int { return 16711683 + n.ID }
 
-// CTMark is the ct_mark, in ZoneGateway, of connections of the network's pods. Only the default network's has one of
-// the two lowest bits.
-func (n Names) CTMark() int {
-	if n.ID == 0 {
-		return 1
-	}
-	return n.ID << 2
-}
-
-// hostCTMark is the bit of ct_mark, in ZoneGateway, of the host's connections. Where it is set, others do not count.
-const hostCTMark = 2
+// ovnCTMark and hostCTMark are the bits of ct_mark, in ZoneGateway, of OVN's and of the host's connections. Where the
+// host's is set, OVN's does not count.
+const (
+	ovnCTMark  = 1
+	hostCTMark = 2
+)
 
 // PodPorts are the source ports of pods' packets that leave with their node's address. None of them is a node port
 // (30000-32767) or one that the kernel gives to the host's own connections (32768-60999 in ip_local_port_range), and

@@ -2,6 +2,8 @@ package trace
 
 import (
 	"fmt"
+
+	"github.com/egret-net/egret/internal/plan"
 )
 
 // untaken is why a packet ends in a table without a flow for it.
@@ -78,7 +80,7 @@ func (w walker) toLocal() []End {
 // outputPort sends a packet out by a port of the bridge.
 func (w walker) outputPort(port string) []End {
 	switch {
-	case port == w.names.PatchPort():
+	case port == plan.PatchPort:
 		w = w.crossSwitch(w.names.ExternalSwitch(w.node), w.names.Localnet(w.ownZone().bridge, w.node))
 		return w.enterRouter(w.names.GatewayRouter(w.node), w.names.GatewayToExternal(w.node))
 	case port == w.port && w.frame.dst != "":

@@ -328,7 +328,7 @@ func (w walker) forwardFromGateway(r *router, via netip.Addr) []End {
 	if w.names != plan.DefaultNames() {
 		return w.enterDefaultNetwork()
 	}
-	return w.enterBridge(w.names.PatchPort())
+	return w.enterBridge(plan.PatchPort)
 }
 
 // enterDefaultNetwork goes on from the gateway router of a network beside the default one: by the cluster router of the

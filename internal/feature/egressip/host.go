@@ -96,12 +96,11 @@ const natPriority = 10
 // muteGatewayRouter keeps a former holder's gateway router from answering for an address that another node answers for
 // by now. It only translates what is still on its way here.
 func muteGatewayRouter(c *world.Config, f world.Family, ip netip.Addr, out *plan.Rows) {
-	ovn := plan.DefaultNames().PatchPort()
 	for _, m := range [...][]string{
-		{"arp,in_port={" + c.UplinkInterface + "},arp_tpa=", "arp,in_port=" + ovn + ",arp_spa="},
+		{"arp,in_port={" + c.UplinkInterface + "},arp_tpa=", "arp,in_port=" + plan.PatchPort + ",arp_spa="},
 		{
 			"icmp6,icmp_type=135,in_port={" + c.UplinkInterface + "},nd_target=",
-			"icmp6,icmp_type=136,in_port=" + ovn + ",nd_target=",
+			"icmp6,icmp_type=136,in_port=" + plan.PatchPort + ",nd_target=",
 		},
 	}[f] {
 		out.AddFlow(c.Bridge, plan.MuteAddress, m+ip.String(), "drop")

@@ -71,11 +71,11 @@ func filterClaim(w *world.View, n logicalNetwork, e *world.EgressIP, f world.Fam
 // pod's ICMP errors about what came by it. A pod's own connections are dropped also where the bridge knows them: they
 // may have begun before the pod came under the filter.
 func dropOnBridge(c *world.Config, f world.Family, node netip.Addr, out *plan.Rows) {
-	ip, n := [...]string{"ip", "ipv6"}[f], plan.DefaultNames()
+	ip := [...]string{"ip", "ipv6"}[f]
 	checkOnBridge(c, f, node, plan.Itoa(plan.MarkFiltered), out)
 	for _, state := range []string{"+trk+est+rpl", "+trk+rel+rpl"} {
 		out.AddFlow(c.Bridge, plan.FilteredReply, ip+",ct_state="+state,
-			plan.Leaves(n.Commit(), "{"+c.UplinkInterface+"}", c.UserspaceOVS))
+			plan.Leaves(plan.CommitOVN(), "{"+c.UplinkInterface+"}", c.UserspaceOVS))
 	}
 	plan.Add(&out.Flows, leakFlow(c, f), "drop")
 }
@@ -83,7 +83,7 @@ func dropOnBridge(c *world.Config, f world.Family, node netip.Addr, out *plan.Ro
 // checkOnBridge leads what has a mark and the node's address to the flows that know whether it is a reply.
 func checkOnBridge(c *world.Config, f world.Family, node netip.Addr, mark string, out *plan.Rows) {
 	source := [...]string{"ip,nw_src=", "ipv6,ipv6_src="}[f] + node.String()
-	out.AddFlow(c.Bridge, plan.FilteredAsNode, source+",in_port="+plan.DefaultNames().PatchPort()+",pkt_mark="+mark,
+	out.AddFlow(c.Bridge, plan.FilteredAsNode, source+",in_port="+plan.PatchPort+",pkt_mark="+mark,
 		fmt.Sprintf("ct(zone=%d,table=%d)", plan.ZoneGateway, plan.FilteredDrop.Table()))
 }
 

@@ -25,10 +25,9 @@ const (
 func addLeaseFlows(c *world.Config, f world.Family, ip netip.Addr, own string, out *plan.Rows) {
 	uplink, said := "{"+c.UplinkInterface+"}", [...]string{"arp", "icmp6,icmp_type=136"}[f]
 	about := "," + [...]string{"arp_spa=", "nd_target="}[f] + ip.String()
-	ovn := plan.DefaultNames().PatchPort()
 	answer := fmt.Sprintf("resubmit(,%d)", plan.AnswerOpen.Table())
-	out.AddFlow(c.Bridge, plan.LeaseGate, said+",in_port="+ovn+about, answer)
-	both := fmt.Sprintf("resubmit(,%d),LOCAL,output:%s", plan.ClaimReceived.Table(), ovn)
+	out.AddFlow(c.Bridge, plan.LeaseGate, said+",in_port="+plan.PatchPort+about, answer)
+	both := fmt.Sprintf("resubmit(,%d),LOCAL,output:%s", plan.ClaimReceived.Table(), plan.PatchPort)
 	out.AddFlow(c.Bridge, plan.LeaseGate, said+",in_port="+uplink+about, both)
 
 	out.AddFlow(c.Bridge, plan.AnswerLeased, fmt.Sprintf("hard_timeout=%d", leased), "output:"+uplink)

@@ -27,15 +27,15 @@ func toHost(w *world.View, n *world.Node, h *world.Host, f world.Family, ip neti
 	if !ok {
 		return
 	}
-	names, bridge := plan.DefaultNames(), w.Config.Bridge
-	reply := [...]string{"ip,nw_dst=", "ipv6,ipv6_dst="}[f] + ip.String() + ",ct_state=+trk+est," + names.OfNetwork()
+	bridge := w.Config.Bridge
+	reply := [...]string{"ip,nw_dst=", "ipv6,ipv6_dst="}[f] + ip.String() + ",ct_state=+trk+est," + plan.OfOVN()
 	out.AddFlow(bridge, plan.ReplyFragment, reply+",nw_frag=yes", "LOCAL")
 	out.AddFlow(bridge, plan.ReplySize, reply,
 		fmt.Sprintf("check_pkt_larger(%d)->reg0[0],resubmit(,%d)", w.Config.PodMTU(h)+header, plan.ReplyTooBig.Table()))
 	out.AddFlow(bridge, plan.ReplyTooBig, "reg0=1", "LOCAL")
-	out.AddFlow(bridge, plan.ReplyFits, "", "output:"+names.PatchPort())
+	out.AddFlow(bridge, plan.ReplyFits, "", "output:"+plan.PatchPort)
 	plan.Add(&out.Routes, plan.RouteKey{Table: plan.ReplyTable, Dst: world.Single(ip)},
-		plan.Route{Dev: names.ManagementPort(), Via: world.Nth(subnet, 1), MTU: w.Config.PodMTU(h)})
+		plan.Route{Dev: plan.DefaultNames().ManagementPort(), Via: world.Nth(subnet, 1), MTU: w.Config.PodMTU(h)})
 }
 
 // lookUpReplies has the host look up the table with these routes for what the bridge gives it, and not for what it

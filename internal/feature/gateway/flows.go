@@ -36,7 +36,7 @@ func (Bridge) Compile(w *world.View, _ string, out *plan.Rows) {
 	if h == nil || h.UplinkMAC == "" {
 		return
 	}
-	b := flows{names: plan.DefaultNames(), bridge: w.Config.Bridge, uplink: uplinkPort(w), mac: h.UplinkMAC, out: out}
+	b := flows{bridge: w.Config.Bridge, uplink: uplinkPort(w), mac: h.UplinkMAC, out: out}
 	b.userspace = w.Config.UserspaceOVS
 	b.addLinkFlows()
 	b.addNeighbourFlows()
@@ -59,7 +59,6 @@ func uplinkPort(w *world.View) string { return "{" + w.Config.UplinkInterface + 
 func bothSides() string { return fmt.Sprintf("LOCAL,resubmit(,%d)", plan.CopyToOVN.Table()) }
 
 type flows struct {
-	names               plan.Names
 	bridge, uplink, mac string
 	userspace           bool
 	out                 *plan.Rows
@@ -73,7 +72,7 @@ func (b flows) addFlow(at plan.Stage, match, actions string) {
 // address they share. The copy for OVN is a flow of its own, in table 2: the host must be reachable before
 // ovn-controller has made the patch port.
 func (b flows) addLinkFlows() {
-	b.addFlow(plan.CopyToOVN, "in_port="+b.uplink, "output:"+b.names.PatchPort())
+	b.addFlow(plan.CopyToOVN, "in_port="+b.uplink, "output:"+plan.PatchPort)
 	if b.userspace {
 		b.addFlow(plan.Announced, "arp,in_port="+b.uplink+","+forAll, plan.ARPAnew+bothSides())
 	}
@@ -85,7 +84,7 @@ func (b flows) addLinkFlows() {
 
 // fromOVN lets out what a network sends beside IP.
 func (b flows) fromOVN() {
-	b.addFlow(plan.OtherFrames, "in_port="+b.names.PatchPort(), "output:"+b.uplink)
+	b.addFlow(plan.OtherFrames, "in_port="+plan.PatchPort, "output:"+b.uplink)
 }
 
 func (b flows) addNeighbourFlows() {
@@ -105,14 +104,14 @@ func (b flows) addNeighbourFlows() {
 // it would look like a packet of that node's own, and the receiver would believe its content. OVN sends its own by the
 // host's addresses and routes, and never here.
 func (b flows) noTunnels(f world.Family, port int) {
-	match := fmt.Sprintf("%s,in_port=%s,tp_dst=%d", [...]string{"udp", "udp6"}[f], b.names.PatchPort(), port)
+	match := fmt.Sprintf("%s,in_port=%s,tp_dst=%d", [...]string{"udp", "udp6"}[f], plan.PatchPort, port)
 	b.addFlow(plan.ForgedTunnel, match, "drop")
 }
 
 func (b flows) neighboursFromOVN() {
 	for t := neighbourFirst; t <= neighbourLast; t++ {
 		// A router's own messages have the hop limit 255 (RFC 4861, 6.1), and a pod's, which it has routed, have less.
-		match := fmt.Sprintf("icmp6,icmp_type=%d,nw_ttl=255,in_port=%s", t, b.names.PatchPort())
+		match := fmt.Sprintf("icmp6,icmp_type=%d,nw_ttl=255,in_port=%s", t, plan.PatchPort)
 		b.addFlow(plan.Neighbours, match, "output:"+b.uplink)
 	}
 }
@@ -127,7 +126,7 @@ func (b flows) addAnswerFlows(primary []netip.Prefix) {
 		node = append(node, world.Single(p.Addr()))
 	}
 	for f, said := range [...]string{"arp,arp_op=2", "icmp6,icmp_type=136"} {
-		said += ",in_port=" + b.names.PatchPort()
+		said += ",in_port=" + plan.PatchPort
 		b.addFlow(plan.AnswerUnleased, said, "drop")
 		for _, p := range append(node, linkLocal()) {
 			if world.FamilyOf(p.Addr()) == world.Family(f) {
@@ -144,12 +143,12 @@ func (b flows) addAnswerFlows(primary []netip.Prefix) {
 func (b flows) addFamilyFlows(f world.Family, node netip.Addr, w *world.Config) {
 	ip := protocolKeyword(f)
 	b.noTunnels(f, w.EncapPort)
-	b.addFlow(plan.AsNode, fmt.Sprintf("%s,in_port=%s,pkt_mark=%#x", ip, b.names.PatchPort(), plan.MarkNodeIP),
-		b.outputActions(b.names.CommitAs(node.String())))
+	b.addFlow(plan.AsNode, fmt.Sprintf("%s,in_port=%s,pkt_mark=%#x", ip, plan.PatchPort, plan.MarkNodeIP),
+		b.outputActions(plan.CommitAs(node.String())))
 	for _, k := range untranslatedFlows(b.bridge, w.Cluster(f), b.userspace) {
 		plan.Add(&b.out.Flows, k, "drop")
 	}
-	b.addFlow(plan.Outbound, ip+",in_port="+b.names.PatchPort(), b.outputActions(b.names.Commit()))
+	b.addFlow(plan.Outbound, ip+",in_port="+plan.PatchPort, b.outputActions(plan.CommitOVN()))
 	b.addFlow(plan.Outbound, ip+",in_port=LOCAL", b.outputActions(plan.CommitHost()))
 	b.addFlow(plan.Inbound, ip+",in_port="+b.uplink,
 		fmt.Sprintf("ct(zone=%d,nat,table=%d)", plan.ZoneGateway, plan.Established.Table()))
@@ -164,7 +163,7 @@ func (b flows) dropFamily(f world.Family, w *world.Config) {
 	for _, k := range untranslatedFlows(b.bridge, w.Cluster(f), b.userspace) {
 		plan.Add(&b.out.Flows, k, "drop")
 	}
-	b.addFlow(plan.Outbound, protocolKeyword(f)+",in_port="+b.names.PatchPort(), "drop")
+	b.addFlow(plan.Outbound, protocolKeyword(f)+",in_port="+plan.PatchPort, "drop")
 }
 
 // outputActions sends out what an action of conntrack has committed.
@@ -182,7 +181,7 @@ func untranslatedFlows(bridge string, pods []netip.Prefix, userspace bool) []pla
 	for _, c := range pods {
 		f := world.FamilyOf(c.Addr())
 		ip, source := protocolKeyword(f), sourceField(f)+"="+c.String()
-		for _, port := range []string{plan.DefaultNames().PatchPort(), "LOCAL"} {
+		for _, port := range []string{plan.PatchPort, "LOCAL"} {
 			out = append(out, plan.Untranslated.Flow(bridge, ip+",in_port="+port+","+source))
 		}
 		if userspace {
@@ -230,7 +229,7 @@ var established = [...]string{"+trk+est", "+trk+rel"}
 // repliesToOVN and repliesToHost find the side that the connection is of.
 func (b flows) repliesToOVN(ip string) {
 	for _, state := range established {
-		b.addFlow(plan.Established, ip+",ct_state="+state+","+b.names.OfNetwork(), "output:"+b.names.PatchPort())
+		b.addFlow(plan.Established, ip+",ct_state="+state+","+plan.OfOVN(), "output:"+plan.PatchPort)
 	}
 }
 

@@ -108,7 +108,7 @@ func (b bridge) admittedMatches(f world.Family, d destination) []string {
 // addDelivery sends connections to the host, to the gateway router, or to either by lot. The host can choose among all
 // endpoints, but not send a client's own address to a pod: the answer would leave by the gateway router.
 func (b bridge) addDelivery(f world.Family, d destination, to Inbound) {
-	actions, drawn := plan.DefaultNames().ToOVN(), false
+	actions, drawn := plan.ToOVN(), false
 	switch {
 	case len(to.Host) > 0 && len(to.Gateway) > 0 && b.s.ExternalLocal:
 		actions, drawn = b.drawEndpoint(b.matchDestination(f, d), to), true
@@ -132,7 +132,7 @@ func (b bridge) drawEndpoint(match string, to Inbound) (draw string) {
 	for i := range to.Host {
 		b.addFlow(plan.DrawnHere, fmt.Sprintf("%s,reg0=%d", match, i), plan.ToHost())
 	}
-	b.addFlow(plan.DrawnElsewhere, match, plan.DefaultNames().ToOVN())
+	b.addFlow(plan.DrawnElsewhere, match, plan.ToOVN())
 	by := "symmetric_l3l4+udp"
 	if b.s.Affinity > 0 {
 		by = "nw_src"

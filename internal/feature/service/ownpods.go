@@ -38,7 +38,7 @@ func byGatewayRouter(w *world.View, n *world.Node, f world.Family, at netip.Addr
 	names, to := plan.DefaultNames(), world.Single(at).String()
 	out.AddRoute(names.ClusterRouter(), "dst-ip", to, w.Config.Join(n.ID, f).Addr().String(), "")
 	out.AddRoute(names.GatewayRouter(w.Self), "dst-ip", to, plan.Discard, "")
-	match := [...]string{"ip", "ipv6"}[f] + ",in_port=" + names.PatchPort() + "," +
+	match := [...]string{"ip", "ipv6"}[f] + ",in_port=" + plan.PatchPort + "," +
 		[...]string{"nw_src", "ipv6_src"}[f] + "=" + at.String()
 	out.AddFlow(w.Config.Bridge, plan.HostAnswer, match, "set_field:"+w.Host().UplinkMAC+"->eth_dst,LOCAL")
 	plan.Add(&out.Accepts, plan.Accept{V6: f == world.V6, Dev: w.Config.Bridge, Src: at}, plan.None{})
