@@ -82,8 +82,8 @@ const (
 	ZoneGateway = 64000
 )
 
-// OpenServices is the id of the set of the default network's cluster IPs that pods of all networks reach.
-func OpenServices(family string) string { return "egret-open-services." + family }
+// OpenServiceIPs is the id of the set of the open Services' cluster IPs, which pods of all networks reach.
+func OpenServiceIPs(family string) string { return "egret-open-services." + family }
 
 // NetworkServices is the id of the set of the cluster IPs of Services of networks beside the default one which have an
 // address for the outside.

@@ -47,9 +47,9 @@ type Service struct {
 // endpoints.
 const APIServers = "default/kubernetes"
 
-// OpenServices are the keys of those that pods of all networks reach, by their cluster IPs: OVN-Kubernetes' flag
-// --udn-allowed-default-services has this default.
-func OpenServices() []string { return []string{APIServers, "kube-system/kube-dns"} }
+// OpenServiceKeys returns the keys of the open Services, which pods of all networks reach by their cluster IPs:
+// OVN-Kubernetes' flag --udn-allowed-default-services has this default.
+func OpenServiceKeys() []string { return []string{APIServers, "kube-system/kube-dns"} }
 
 // Key is "namespace/name".
 func (s *Service) Key() string { return s.Namespace + "/" + s.Name }

@@ -79,7 +79,7 @@ func (n logicalNetwork) markRouterReplies(w *world.View, f world.Family, out *pl
 // allowOpenServices lets packets to the default network's open Services out of the network without a mark. They come
 // back inside, and OVS 3.5's userspace datapath sends nothing with a mark into a tunnel.
 func (n logicalNetwork) allowOpenServices(w *world.View, f world.Family, out *plan.Rows) {
-	set := plan.OpenServices(f.String())
+	set := plan.OpenServiceIPs(f.String())
 	out.AddSet(set)
 	n.addGatewayPolicy(w, "egressip-no-reroute/open-services."+f.String(), plan.PriorityAllow,
 		f.Match()+".dst == "+plan.InSet(set), "allow", 0, out)

@@ -50,11 +50,11 @@ type masqueradeRange struct {
 	out        *plan.Rows
 }
 
-// addServices is the set of the cluster IPs that are open.
+// addServices adds the set of the open Services' cluster IPs.
 func (r masqueradeRange) addServices() {
-	set := plan.OpenServices(r.family.String())
+	set := plan.OpenServiceIPs(r.family.String())
 	r.out.AddSet(set)
-	for _, key := range world.OpenServices() {
+	for _, key := range world.OpenServiceKeys() {
 		if s := r.w.Service(key); s != nil {
 			for _, ip := range r.family.OfAddrs(s.ClusterIPs) {
 				r.out.AddElem(set, ip.String())
@@ -78,7 +78,7 @@ func (r masqueradeRange) isolateRange() {
 // OVN begins. OVS' userspace datapath (3.5) drops a packet that is given to conntrack too often on one way.
 func (r masqueradeRange) leadToHost() {
 	from, host := r.match+".src == "+r.ip.String()+" && "+r.match+".dst == ", []string{r.management.String()}
-	open := "$" + plan.SetName(plan.OpenServices(r.family.String()))
+	open := "$" + plan.SetName(plan.OpenServiceIPs(r.family.String()))
 	r.addPolicy("services", plan.PriorityOpenServices, from+open, "reroute", host)
 	// On its way to the management port the switch does not balance what comes from a router, nor may it refuse that.
 	r.out.AddBalancedACL("networks/services/"+r.family.String(), plan.Switch(plan.DefaultNames().NodeSwitch(r.w.Self)),

@@ -33,7 +33,7 @@ func (Router) Compile(w *world.View, network string, out *plan.Rows) {
 			}
 		}
 		if network != ref.DefaultNetwork {
-			openServices(names, p, f, out)
+			allowOpenServices(names, p, f, out)
 			continue
 		}
 		for _, a := range f.OfAddrs(h.Addrs) {
@@ -79,12 +79,12 @@ func ownHost(names plan.Names, self string, f world.Family, host, management net
 	out.AddPolicy(names, "own-node/"+host.String(), priority, match, "reroute", to, nil)
 }
 
-// openServices has a pod of a network beside the default one ask for the default network's open Services by its own
-// node, whatever its other packets are rerouted to.
-func openServices(names plan.Names, p *world.Part, f world.Family, out *plan.Rows) {
+// allowOpenServices has a pod of a network beside the default one ask for the open Services by its own node, whatever
+// its other packets are rerouted to.
+func allowOpenServices(names plan.Names, p *world.Part, f world.Family, out *plan.Rows) {
 	for _, c := range p.Cluster(f) {
 		match := fmt.Sprintf("%[1]s.src == %[2]s && %[1]s.dst == $%[3]s", f.Match(), c,
-			plan.SetName(plan.OpenServices(f.String())))
+			plan.SetName(plan.OpenServiceIPs(f.String())))
 		out.AddPolicy(names, "open-services/"+c.String(), plan.PriorityOpen, match, "allow", nil, nil)
 	}
 }

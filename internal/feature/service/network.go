@@ -140,12 +140,12 @@ func (h hostPort) intoNetwork() []share {
 	return out
 }
 
-// translateForNetworks has the host choose among the endpoints of a Service that pods of all networks reach, where
-// some are hosts: OVN cannot bring a packet back to the host that it came from. With pods alone the packet goes back
-// to the node's switch, which balances it. The numbers stand in the rule: nft 1.0.6 takes no new rule that names one
-// of the maps with numbers of Host, once they are in the kernel.
+// translateForNetworks has the host choose among the endpoints of an open Service, where some are hosts: OVN cannot
+// bring a packet back to the host that it came from. With pods alone the packet goes back to the node's switch, which
+// balances it. The numbers stand in the rule: nft 1.0.6 takes no new rule that names one of the maps with numbers of
+// Host, once they are in the kernel.
 func (h hostPort) translateForNetworks() {
-	if !slices.Contains(world.OpenServices(), h.s.Key()) || !h.w.HasNetworks() || h.allPods(h.b.Internal) {
+	if !slices.Contains(world.OpenServiceKeys(), h.s.Key()) || !h.w.HasNetworks() || h.allPods(h.b.Internal) {
 		return
 	}
 	ip, targets := [...]string{"ip", "ip6"}[h.family], []string{}

@@ -28,7 +28,7 @@ func (z ownPart) rejectUnserved(sw plan.RowID) {
 			continue // no router of the network has a set of open Services of the family
 		}
 		if z.Name != ref.DefaultNetwork {
-			to += fmt.Sprintf(" && %s.dst != $%s", f.Match(), plan.SetName(plan.OpenServices(f.String())))
+			to += fmt.Sprintf(" && %s.dst != $%s", f.Match(), plan.SetName(plan.OpenServiceIPs(f.String())))
 		}
 		echo := [...]string{"icmp4.type == 8", "icmp6.type == 128"}[f]
 		id := z.names.Row("unserved/" + s.String())
