@@ -40,6 +40,10 @@ const (
 	// ConditionMarked is False while other EgressIPs have all marks, and a cluster has networks of users: pods of such
 	// networks that this EgressIP selects send nothing outside. Otherwise it is absent.
 	ConditionMarked = "Marked"
+
+	// ConditionNetworksServed is False while an address is on a link beside its node's primary network, and the object
+	// serves pods of networks of users: none of these pods leaves with that address. Otherwise it is absent.
+	ConditionNetworksServed = "NetworksServed"
 )
 
 // Reasons of conditions of an EgressIP.
@@ -242,6 +246,7 @@ const (
 	ReasonDefinitionDeleted = "NetworkAttachmentDefinitionDeleted"
 
 	// ReasonNetworkUnsupported: Egret does not serve such networks; the message says what of it. An EgressService has
-	// it where its namespace has a network of its own.
+	// it where its namespace has a network of its own. An EgressIP has it, and an Event, where an address on a link
+	// does not serve its pods.
 	ReasonNetworkUnsupported = "NetworkNotSupported"
 )

@@ -48,6 +48,8 @@ func TestNamesAreTheAPIs(t *testing.T) {
 		{egressip.ReasonNoMarkLeft, v1.EventNoMarkLeft},
 		{egressip.EventMarkReplaced, v1.EventMarkReplaced},
 		{network.EventPortsClosed, v1.EventPortsClosed},
+		{egressip.ConditionNetworksServed, v1.ConditionNetworksServed},
+		{egressip.ReasonNetworkUnsupported, v1.ReasonNetworkUnsupported},
 		{service.ConditionRefused, v1.ConditionRefused},
 		{service.ReasonRefused, v1.ReasonRefused},
 		{world.ConditionServed, v1.ConditionServed},

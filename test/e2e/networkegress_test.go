@@ -6,11 +6,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/egret-net/egret/api/v1"
 )
 
 // TestNetworkEgressIP: pods of two networks with the same addresses leave with the EgressIPs that select them, from a
 // node that hosts them and has no pod of the networks, and after a move from a node that has. No datagram has another
-// source meanwhile. One EgressIP serves pods of a network and of the default one.
+// source meanwhile. One EgressIP serves pods of a network and of the default one. One on a link serves no pod of a
+// network, and says so.
 func TestNetworkEgressIP(t *testing.T) {
 	c := theCluster(t)
 	blue, red, plain := c.tenant(t, "blue"), c.tenant(t, "red"), c.namespace(t, nil)
@@ -56,4 +59,8 @@ func TestNetworkEgressIP(t *testing.T) {
 	own.delete()
 	atHome := func(i int) []netip.Addr { return c.nodes[i].IPs }
 	leave(atHome, atHome)
+
+	onLink := c.egressIP(t, "networks-on-link", c.secondaryNumber(61), red.itself(), metav1.LabelSelector{})
+	onLink.until(v1.ConditionNetworksServed, metav1.ConditionFalse, v1.ReasonNetworkUnsupported)
+	onLink.tells(v1.ReasonNetworkUnsupported, "is not on the primary network of "+c.nodes[0].Name)
 }

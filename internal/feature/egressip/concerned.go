@@ -34,6 +34,9 @@ func (s *concerned) Seen(_ decide.View, object world.Entry) time.Time {
 
 // takeConcerned are the EgressIPs that are concerned, by name. From here on none is. Gone receives those that are gone.
 func (s *concerned) takeConcerned(v decide.View, gone func(name string)) (those []*world.EgressIP) {
+	if !s.all && len(s.Objects) == 0 {
+		return nil
+	}
 	if s.all {
 		for _, name := range v.EgressIPs() {
 			s.Objects[name] = struct{}{}

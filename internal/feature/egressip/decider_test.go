@@ -23,6 +23,7 @@ type term struct {
 	overlaps *egressip.Overlapper
 	traffic  *egressip.Selector
 	marker   *egressip.Marker
+	links    *egressip.LinkChecker
 	forgets  bool // it decides about everything, every time
 }
 
@@ -37,7 +38,7 @@ func newTerm(forgets bool) *term {
 func termOf(w *world.World, forgets bool) *term {
 	pods := handover.NewPods()
 	x := &term{w, egressip.NewAssigner(pods), egressip.NewOverlapper(pods), egressip.NewSelector(),
-		egressip.NewMarker(), forgets}
+		egressip.NewMarker(), egressip.NewLinkChecker(pods), forgets}
 	for _, d := range x.deciders() {
 		w.FollowChanges(d.NoteChanged)
 	}
@@ -45,7 +46,7 @@ func termOf(w *world.World, forgets bool) *term {
 }
 
 func (x *term) deciders() []deciding.Decider {
-	return []deciding.Decider{x.assigner, x.overlaps, x.traffic, x.marker}
+	return []deciding.Decider{x.assigner, x.overlaps, x.traffic, x.marker, x.links}
 }
 
 // change makes one, and says when its deciders ask for a decision because of what the API has shown.
@@ -67,6 +68,7 @@ func (x *term) round(now time.Time) (told map[string][]deciding.Event, again []t
 		x.overlaps.Forget()
 		x.traffic.Forget()
 		x.marker.Forget()
+		x.links.Forget()
 	}
 	told = map[string][]deciding.Event{}
 	free := x.w.Pass(now)

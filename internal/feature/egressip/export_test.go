@@ -42,6 +42,9 @@ func (d *Assigner) Forget() {
 // Forget has an Overlapper decide about everything anew.
 func (d *Overlapper) Forget() { *d = *NewOverlapper(handover.NewPods()) }
 
+// Forget has a LinkChecker decide about everything again.
+func (d *LinkChecker) Forget() { *d = *NewLinkChecker(handover.NewPods()) }
+
 // Forget makes it decide about everything.
 func (d *Selector) Forget() { d.all, d.nodes.known = true, nil }
 

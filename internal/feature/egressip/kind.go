@@ -16,7 +16,7 @@ func DescribeKind() feature.Kind {
 			Orphans{}, Networks{}},
 		NewDeciders: func(pods *handover.Pods) []decide.Decider {
 			return []decide.Decider{NewAssigner(pods), NewOverlapper(pods), NewSelector(),
-				NewMarker()}
+				NewMarker(), NewLinkChecker(pods)}
 		},
 		Reads:   []feature.Read{{Resource: kube.EgressIPs()}, {Resource: kube.EgressIPTraffics()}},
 		Awaited: Waiting,
