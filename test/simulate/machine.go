@@ -278,6 +278,7 @@ type target struct {
 
 	state                *plan.State // that was wanted last
 	grown, wrote, shrunk plan.Moment // of it
+	written              bool        // it has been compared with what is there
 }
 
 var _ plane.Plane = &target{}
@@ -296,7 +297,7 @@ func (t *target) confirmed() bool { return !t.pending }
 // Grow adds and changes rows, and replaces the Northbound's.
 func (t *target) Grow(_ context.Context, want *plan.State) error {
 	if t.state != want {
-		t.state, t.grown, t.wrote, t.shrunk = want, plan.Moment{}, plan.Moment{}, plan.Moment{}
+		t.state, t.grown, t.wrote, t.shrunk, t.written = want, plan.Moment{}, plan.Moment{}, plan.Moment{}, false
 	}
 	if t.fails(hostPart) {
 		return errNotWritten
@@ -311,11 +312,11 @@ func (t *target) Grow(_ context.Context, want *plan.State) error {
 	if t.pending && t.s.now.Sub(t.since) < hold {
 		return plane.ErrUnconfirmed
 	}
-	if want.ChangedSince(t.wrote)&(plan.InNB|plan.InSetElems) != 0 {
+	if !t.written || want.ChangedSince(t.wrote)&(plan.InNB|plan.InSetElems) != 0 {
 		if t.fails(northPart) {
 			return errNotWritten
 		}
-		if t.wrote = want.Now(); t.differs(want) {
+		if t.wrote, t.written = want.Now(), true; t.differs(want) {
 			t.write(want)
 		}
 	}

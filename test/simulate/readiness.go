@@ -54,7 +54,9 @@ func (v *verdict) judgeReadiness() {
 // reach.
 func (s *Sim) leaderAnswers() bool {
 	return slices.ContainsFunc(s.controllers,
-		func(c *controllerOn) bool { return c.leads && s.machine(c.node).answers() })
+		func(c *controllerOn) bool {
+			return c.node == s.api.leader && c.process.runs() && s.machine(c.node).answers()
+		})
 }
 
 // isReadyFor reports whether the object that has a claim to packets is Ready, and a controller is there to say so.
