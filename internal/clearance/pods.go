@@ -120,7 +120,7 @@ func (m *Machine) beginClaims(key string, p, old *pod) {
 			for _, at := range p.addrs {
 				goesOn := slices.Contains(old.addrs, at) && slices.ContainsFunc(old.claims[f], c.isBy)
 				if world.FamilyOf(at.IP) == world.Family(f) && !goesOn {
-					m.noteEnd(at, former{to: c.to, end: selected, everywhere: true})
+					m.noteEnd(at, former{to: c.to, end: max(selected, m.selectedAt(key, at.IP)), everywhere: true})
 				}
 			}
 		}

@@ -1,6 +1,7 @@
 package clearance
 
 import (
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -33,6 +34,8 @@ type known struct {
 	rank
 	came   moment
 	ranked [2]moment // by family
+	// named are the EgressServices with an endpoint at an address, by the pod's name that its slice says.
+	named map[string][]string
 }
 
 // readKnown returns the object of an entry.
@@ -54,8 +57,12 @@ func (m *Machine) readKnown(t world.Entry) (is known) {
 			}
 		}
 	case world.KindEgressServicesAt:
-		if all := m.w.UnnamedAt(t.Key); len(all) > 0 {
-			is.spec = spec{generation: 1, labels: strings.Join(all, " ")}
+		if all := m.w.EndpointsAt(t.Key); len(all) > 0 {
+			if unnamed := all[""]; len(unnamed) > 0 {
+				is.spec = spec{generation: 1, labels: strings.Join(unnamed, " ")}
+			}
+			delete(all, "")
+			is.named = all
 		}
 	case world.KindEgressIP:
 		if e := m.w.EgressIP(t.Key); e != nil {
@@ -71,8 +78,8 @@ func (m *Machine) readKnown(t world.Entry) (is known) {
 
 // followSpecs notes when what objects select has changed, and which of them comes first. An object that comes selects
 // nothing for a node that does not know it; one that becomes another, or goes, may select there as before. So may an
-// endpoint of an EgressService without the name of a pod: any pod that gets its address is selected. An EgressIPTraffic
-// counts whenever it changes.
+// endpoint of an EgressService: without the name of a pod it selects any pod that gets its address, and else the next
+// pod of that name, if that gets it. An EgressIPTraffic counts whenever it changes.
 func (m *Machine) followSpecs() {
 	if m.former != nil {
 		m.readAllKnown()
@@ -85,13 +92,18 @@ func (m *Machine) followSpecs() {
 		if t.Kind == world.KindTraffic || was.spec != is.spec && was.spec != (spec{}) {
 			m.noteSelection(namespaceOf(t))
 		}
-		if is.spec == (spec{}) {
+		for pod, by := range was.named {
+			if !slices.Equal(by, is.named[pod]) {
+				m.noteSelection(t.Key + "/" + pod)
+			}
+		}
+		if is.spec == (spec{}) && len(is.named) == 0 {
 			delete(m.known, t)
 			continue
 		}
 		is.came, is.ranked = was.came, was.ranked
 		switch {
-		case was.spec == (spec{}):
+		case was.spec == (spec{}) && is.spec != (spec{}):
 			is.came, m.ended = m.ends+1, true
 		case was.rank != is.rank:
 			is.noteRanked(was.rank, m.ends+1)
@@ -112,7 +124,7 @@ func (m *Machine) readAllKnown() {
 		world.KindEgressIP} {
 		note(k, m.w.Keys(k))
 	}
-	note(world.KindEgressServicesAt, m.w.UnnamedEndpoints())
+	note(world.KindEgressServicesAt, m.w.EgressEndpoints())
 }
 
 // noteRanked notes for which families the rank is another one.
@@ -127,12 +139,13 @@ func (k *known) noteRanked(was rank, at moment) {
 // mostSelected bounds what is kept of namespaces that have gone.
 const mostSelected = 1024
 
-func (m *Machine) noteSelection(namespace string) {
+// noteSelection notes that what selects pods of a namespace, or one pod with an address, has changed.
+func (m *Machine) noteSelection(of string) {
 	if len(m.selected) == mostSelected {
 		clear(m.selected)
-		namespace = ""
+		of = ""
 	}
-	m.selected[namespace], m.ended = m.ends+1, true
+	m.selected[of], m.ended = m.ends+1, true
 }
 
 // namespaceOf is whose pods an object selects; "" of one that selects in several.
@@ -152,6 +165,12 @@ func namespaceOf(t world.Entry) string {
 func (m *Machine) selectedFor(key string, claims []claim, f world.Family) moment {
 	namespace, _, _ := strings.Cut(key, "/")
 	return max(m.selected[""], m.selected[namespace], m.rankedFor(m.w.Pod(key), claims, f))
+}
+
+// selectedAt is selectedFor of a pod with an address that former endpoints have named.
+func (m *Machine) selectedAt(key string, ip netip.Addr) moment {
+	namespace, name, _ := strings.Cut(key, "/")
+	return m.selected[namespace+"/"+ip.String()+"/"+name]
 }
 
 // rankedFor returns the moment from which on a node takes no other object that selects a pod for one with a claim. The

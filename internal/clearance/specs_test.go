@@ -43,9 +43,10 @@ func TestSelectionOfAnother(t *testing.T) {
 	}
 }
 
-// TestUnnamedEndpointEnds: an EndpointSlice without names of pods has a pod be an EgressService's by its address. A
-// node that does not know yet that the endpoint has gone translates for the EgressService.
-func TestUnnamedEndpointEnds(t *testing.T) {
+// TestEndpointEnds: an EndpointSlice without names of pods has a pod be an EgressService's by its address, and one with
+// the name of a former pod its successor that has the address. A node that does not know yet that the endpoint has gone
+// translates for the EgressService.
+func TestEndpointEnds(t *testing.T) {
 	none := func(w *world.World) { w.SetService(compiletest.LoadBalancer(0)) }
 	at := func(pod string) func(*world.World) {
 		return func(w *world.World) {
@@ -63,6 +64,7 @@ func TestUnnamedEndpointEnds(t *testing.T) {
 		"ends":                          {at(""), none, true},
 		"gets the name of another pod":  {at(""), at("other"), true},
 		"its Service goes":              {at(""), func(w *world.World) { w.DelService("ns0/s0") }, true},
+		"the pod's, by its name, ends":  {at(compiletest.Pod(3, "n1").Name), none, true},
 		"another pod's ends":            {at("other"), none, false},
 		"another pod's Service changes": {at("other"), at("third"), false},
 		"of another namespace ends": {func(w *world.World) {

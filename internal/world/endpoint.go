@@ -2,6 +2,7 @@ package world
 
 import (
 	"cmp"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -97,27 +98,38 @@ func (w *World) notePodsOf(services ...*Service) {
 // EgressServiceIn says whether a namespace has an EgressService. It does not record.
 func (w *World) EgressServiceIn(namespace string) bool { return w.endpoints[namespace] != nil }
 
-// UnnamedEndpoints returns the addresses, "namespace/address", at which EgressServices have an endpoint of which no
-// EndpointSlice says which pod's it is. It does not record.
-func (w *World) UnnamedEndpoints() (keys []string) {
+// EgressEndpoints returns the addresses, "namespace/address", at which EgressServices have an endpoint. It does not
+// record.
+func (w *World) EgressEndpoints() (keys []string) {
 	for namespace, in := range w.endpoints {
 		for b := range in.at {
-			if b.pod == "" {
-				keys = append(keys, endpointKey(namespace, b.ip))
-			}
+			keys = append(keys, endpointKey(namespace, b.ip))
 		}
 	}
 	return keys
 }
 
-// UnnamedAt returns the EgressServices that have such an endpoint at an address. It does not record.
-func (w *World) UnnamedAt(key string) []string {
+// EndpointsAt returns the EgressServices that have an endpoint at an address, by the name of the pod whose that is; ""
+// where no EndpointSlice says which pod's it is. It does not record.
+func (w *World) EndpointsAt(key string) map[string][]string {
 	namespace, text, _ := strings.Cut(key, "/")
 	ip, err := netip.ParseAddr(text)
-	if in := w.endpoints[namespace]; in != nil && err == nil {
-		return in.at[backend{ip: ip}]
+	in := w.endpoints[namespace]
+	if in == nil || err != nil {
+		return nil
 	}
-	return nil
+	out := map[string][]string{}
+	for _, service := range slices.Sorted(maps.Keys(in.of)) {
+		all := in.of[service]
+		first, _ := slices.BinarySearchFunc(all, ip, func(b backend, ip netip.Addr) int { return b.ip.Compare(ip) })
+		for _, b := range all[first:] {
+			if b.ip != ip {
+				break
+			}
+			out[b.pod] = append(out[b.pod], service)
+		}
+	}
+	return out
 }
 
 func endpointKey(namespace string, ip netip.Addr) string { return namespace + "/" + ip.String() }
