@@ -23,8 +23,8 @@ const (
 	// Promise is how long after a change in the API a former source is as right as the new one: nodes follow in 1 to
 	// 3 s.
 	Promise = 3 * time.Second
-	// ahead is how much later than a node this program may see a state.
-	ahead = time.Second
+	// Ahead is how much later than a node this program may see a state.
+	Ahead = time.Second
 	// reconnects is how long after the API's return this program may still learn late of what nodes know by then.
 	reconnects = 20 * time.Second
 )
@@ -286,7 +286,7 @@ func (c claim) String() string {
 
 // early is by how much a node may have acted before the state was seen here.
 func (o *Oracle) early(since time.Time) time.Duration {
-	out := ahead
+	out := Ahead
 	for _, d := range o.disturbed {
 		if d.node == "" && !since.Before(d.from) && !since.After(d.to.Add(reconnects)) {
 			out = max(out, since.Sub(d.from))

@@ -205,7 +205,8 @@ func (v *verdict) judgeNode(p *pod, end trace.End) {
 // where the promise ends (docs/architecture.md).
 func (v *verdict) cameAndWent(p *pod, end trace.End, dst netip.Addr, right string) bool {
 	return v.cannotFollow(end.Node) && slices.ContainsFunc(v.disturbed, func(d disturbance) bool {
-		before := oracle.Packet{At: d.from, Pod: p.key, Dst: dst} // without a source: Judge says what was right
+		// Without a source Judge says what was right, before anything that the node did not follow any more.
+		before := oracle.Packet{At: d.from.Add(-oracle.Ahead), Pod: p.key, Dst: dst}
 		return d.node == p.on.name && v.oracle.Judge(before) == right &&
 			v.skew.explains(d.from, v.s.now.Add(-oracle.Promise), p, end.Src, dst)
 	})
