@@ -83,10 +83,10 @@ func TestTraceToAnotherNodesPod(t *testing.T) {
 func TestTraceGuessesNothing(t *testing.T) {
 	w, p := inspected()
 	own := compile.Full(w, all.Features())
-	own.NB.Put(plan.Owner{}, plan.RowID{Table: "Port_Group", Name: "x"}, plan.Row{})
+	own.NB.Put(plan.Owner{}, plan.RowID{Table: "Mirror", Name: "x"}, plan.Row{})
 	text, err := tracePacket(all.ServedKinds(), w, own, nil, p.Key(), trace.Packet{Dst: outside, Proto: "tcp",
 		DstPort: 80})
-	for _, want := range []string{"no trace: ", "please report this", "the plan of n1: nb Port_Group/x"} {
+	for _, want := range []string{"no trace: ", "please report this", "the plan of n1: nb Mirror/x"} {
 		if text != "" || err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q, %v; want %q", text, err, want)
 		}

@@ -78,14 +78,14 @@ func NorthboundSteps(have, want *plan.State) []func() {
 	var steps []func()
 	d := plan.Diff(Rows(have.NB), want.NB, plan.EqualRows)
 	for _, k := range inOrder(d.Put) {
-		if k.Table == "Address_Set" { // no flow is made of a rule before the set that it names is there
+		if isNamedByRules(k) { // no flow is made of a rule before the set that it names is there
 			have.NB.Put(plan.Owner{}, k, d.Put[k])
 			continue
 		}
 		steps = append(steps, func() { have.NB.Put(plan.Owner{}, k, d.Put[k]) })
 	}
 	for _, k := range inOrder(d.Del) {
-		if k.Table != "Address_Set" { // goes when no rule names it
+		if !isNamedByRules(k) { // goes when no rule names it
 			steps = append(steps, func() { have.NB.Drop(plan.Owner{}, k) })
 		}
 	}
@@ -97,6 +97,10 @@ func NorthboundSteps(have, want *plan.State) []func() {
 		steps = append(steps, func() { have.SetElems.Drop(plan.Owner{}, k) })
 	}
 	return steps
+}
+
+func isNamedByRules(row plan.RowID) bool {
+	return row.Table == "Address_Set" || row.Table == "Port_Group"
 }
 
 // FlowSteps are two: a bridge's flows are added in one bundle, which OVS applies as one, and so are they removed. That
