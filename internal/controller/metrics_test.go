@@ -74,7 +74,8 @@ func TestStandbyTellsOfNothing(t *testing.T) {
 	})
 }
 
-// gauges returns the names of the controller's own gauges that are not 0, sorted, but for that about the program itself.
+// gauges returns the names of the controller's own gauges that are not 0, sorted. The one about the program itself is
+// not among them.
 func gauges(t *testing.T, m *controller.Metrics) (out []string) {
 	t.Helper()
 	families, err := m.Registry.Gather()
