@@ -94,10 +94,10 @@ func (m *Machine) followNode(name string, n *node) {
 	}
 }
 
-// followParts notes since when a node has had its parts of networks. One that has not been asked yet has had them since
-// before the first question.
+// followParts notes since when a node has had its parts of networks. The first question to a node names all parts that
+// it has by then.
 func (m *Machine) followParts(n *node, is *world.Node) {
-	parts := map[int]moment{}
+	parts, isAsked := map[int]moment{}, n.heard != never || n.asking != 0
 	for name := range is.Further {
 		network := m.w.Network(name)
 		if network == nil {
@@ -105,10 +105,11 @@ func (m *Machine) followParts(n *node, is *world.Node) {
 		}
 		at, had := n.parts[network.ID]
 		switch {
-		case n.parts == nil:
-			at = beforeStart
-		case !had:
+		case had:
+		case isAsked:
 			at, m.ended, m.moved = m.ends+1, true, true
+		default:
+			at = beforeStart
 		}
 		parts[network.ID] = at
 	}
