@@ -2,6 +2,7 @@ package node
 
 import (
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"github.com/egret-net/egret/internal/metrics"
@@ -25,6 +26,11 @@ type Options struct {
 	Lease                             time.Duration // for how long a renewal of the agent's Lease lasts; 0: it has none
 	Metrics                           metrics.Options
 	Healthz                           string // host:port of /healthz and /readyz alone; empty: nowhere
+}
+
+// formerSysctls is the file with the values that settings of the kernel had before this boot's agents changed them.
+func (o Options) formerSysctls() string {
+	return filepath.Join(filepath.Dir(o.BootMarker), "former-sysctls.conf")
 }
 
 // Health is where the controllers ask whether this agent lives. Port 0: nowhere.

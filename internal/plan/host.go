@@ -125,7 +125,7 @@ type HealthSpec struct {
 }
 
 // Sysctl is a kernel setting by its dotted path below /proc/sys, in which a slash stands for a dot in a name; the plane
-// writes it and never undoes it.
+// writes it, and undoes it only when Egret is removed from the node.
 type Sysctl struct{ Key string }
 
 // LinkSetting is the key of an IPv4 setting of one link, which may be a VLAN ("bond0.100").

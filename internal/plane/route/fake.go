@@ -144,8 +144,15 @@ func (f fakeStack) readSysctl(key string) (string, error) {
 	return f.Sysctls[key], nil
 }
 
-// keepTakingRA is part of stack: nobody advertises here.
-func (f fakeStack) keepTakingRA() error { return nil }
+// ipv6Links is part of stack: those that a test has given a setting of IPv6.
+func (f fakeStack) ipv6Links() (links []string, err error) {
+	for key := range f.Sysctls {
+		if link, is := strings.CutPrefix(key, "net.ipv6.conf."); is && strings.HasSuffix(link, ".accept_ra") {
+			links = append(links, strings.TrimSuffix(link, ".accept_ra"))
+		}
+	}
+	return links, nil
+}
 
 func (f fakeStack) setSysctl(key, value string) error {
 	f.Sysctls[key] = value

@@ -56,31 +56,14 @@ func (k *kernel) setSysctl(key, value string) error {
 	return os.WriteFile(filepath.Join(k.sysctls, filepath.Clean("/"+sysctlPath(key))), []byte(value), 0o644)
 }
 
-// keepTakingRA sets accept_ra to 2 on links with IPv6 that take router advertisements and do not forward. A change on a
-// link that is gone by now does not matter.
-func (k *kernel) keepTakingRA() error {
-	links, err := os.ReadDir(filepath.Join(k.sysctls, "net/ipv6/conf"))
-	if err != nil {
-		return err
-	}
-	for _, l := range links {
-		if l.Name() == "all" || l.Name() == "default" {
-			continue
-		}
-		takes := true
-		for setting, want := range map[string]string{"accept_ra": "1", "forwarding": "0", "disable_ipv6": "0"} {
-			have, err := os.ReadFile(filepath.Join(k.sysctls, "net/ipv6/conf", l.Name(), setting))
-			takes = takes && err == nil && strings.TrimSpace(string(have)) == want
-		}
-		if !takes {
-			continue
-		}
-		path := filepath.Join(k.sysctls, "net/ipv6/conf", l.Name(), "accept_ra")
-		if err := os.WriteFile(path, []byte("2"), 0o644); ignoreGone(err, unix.ENOENT, unix.ENODEV) != nil {
-			return err
+func (k *kernel) ipv6Links() (links []string, err error) {
+	list, err := os.ReadDir(filepath.Join(k.sysctls, "net/ipv6/conf"))
+	for _, l := range list {
+		if l.Name() != "all" && l.Name() != "default" {
+			links = append(links, l.Name())
 		}
 	}
-	return nil
+	return links, err
 }
 
 // ignoreGone takes the errors that mean that a thing is deleted already for success.

@@ -30,11 +30,14 @@ type Options struct {
 	// SysctlRoot is where sysctls are, "/proc/sys" when empty. Those below net/ are of the network namespace of the
 	// thread that calls Grow.
 	SysctlRoot string
+	// FormerSysctls is the file that keeps the values which sysctls had before: see RestoreSysctls. "" keeps none.
+	FormerSysctls string
 }
 
 // Plane holds addresses, routes, rules and sysctls; see the package's comment. It is not safe for concurrent use.
 type Plane struct {
-	stack stack
+	stack  stack
+	former formerValues
 	// unproven are addresses that we added and the kernel has not shown with our mark yet.
 	unproven map[plan.Addr]bool
 	// renewed is how often addresses that were severed have been removed and added again, until they are seen whole.
@@ -61,7 +64,9 @@ func New(o Options) (*Plane, error) {
 	if o.SysctlRoot == "" {
 		o.SysctlRoot = "/proc/sys"
 	}
-	return newPlane(&remembering{stack: &kernel{netlink: h, addresses: a, sysctls: o.SysctlRoot}, heard: changes}), nil
+	p := newPlane(&remembering{stack: &kernel{netlink: h, addresses: a, sysctls: o.SysctlRoot}, heard: changes})
+	p.former.file = o.FormerSysctls
+	return p, nil
 }
 
 // answerTime is how long the kernel's answer to one request may take. Linux carries out a netlink request within
@@ -107,8 +112,8 @@ type stack interface {
 	delRule(plan.Rule) error
 	readSysctl(key string) (string, error)
 	setSysctl(key, value string) error
-	// keepTakingRA has links take router advertisements that would not when the host forwards.
-	keepTakingRA() error
+	// ipv6Links lists the links that have settings of IPv6.
+	ipv6Links() ([]string, error)
 	// forgetAll makes everything be read the next time.
 	forgetAll()
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane"
 )
@@ -35,6 +37,9 @@ func (p *Plane) growSysctl(key, value string) error {
 	have, err := p.stack.readSysctl(key)
 	if err != nil || sameSysctl(have, value) {
 		return err
+	}
+	if err := p.former.keepValues(setting{key, have}); err != nil {
+		return fmt.Errorf("keep its present value: %w", err)
 	}
 	if isForwardAll(key) > 0 && value == "1" {
 		err = p.forwardAll(key)
@@ -65,7 +70,7 @@ func isForwardAll(key string) int {
 // forwardAll has the host forward IPv6, and its links take router advertisements as before. A link that forwards takes
 // them with accept_ra=2 only, and the kernel removes at once the default routes that others have given (ip-sysctl,
 // rt6_purge_dflt_routers). So a link that takes them because it does not forward gets accept_ra=2 first. To a host that
-// does not forward 2 means the same as 1: nothing has to be given back.
+// does not forward 2 means the same as 1.
 // A link that comes later starts as it would have, for only "all" decides whether packets are forwarded.
 func (p *Plane) forwardAll(key string) error {
 	const later = "net.ipv6.conf.default.forwarding"
@@ -73,13 +78,47 @@ func (p *Plane) forwardAll(key string) error {
 	if err != nil {
 		return err
 	}
-	if err := p.stack.keepTakingRA(); err != nil {
+	if err := p.former.keepValues(setting{later, before}); err != nil {
+		return err
+	}
+	if err := p.keepTakingRA(); err != nil {
 		return fmt.Errorf("keep links taking router advertisements: %w", err)
 	}
 	if err := p.stack.setSysctl(key, "1"); err != nil || before != "0" {
 		return err
 	}
 	return p.stack.setSysctl(later, before)
+}
+
+// keepTakingRA sets accept_ra to 2 on links with IPv6 that take router advertisements and do not forward. It also keeps
+// which links forward: the kernel is about to change that of all. A link that is gone by now does not matter.
+func (p *Plane) keepTakingRA() error {
+	links, err := p.stack.ipv6Links()
+	if err != nil {
+		return err
+	}
+	for _, link := range links {
+		key := func(name string) string { return "net.ipv6.conf." + strings.ReplaceAll(link, ".", "/") + "." + name }
+		forwards, err := p.stack.readSysctl(key("forwarding"))
+		if err != nil {
+			continue
+		}
+		if err := p.former.keepValues(setting{key("forwarding"), forwards}); err != nil {
+			return err
+		}
+		accepts, _ := p.stack.readSysctl(key("accept_ra"))
+		disabled, _ := p.stack.readSysctl(key("disable_ipv6"))
+		if forwards != "0" || accepts != "1" || disabled != "0" {
+			continue
+		}
+		if err := p.former.keepValues(setting{key("accept_ra"), accepts}); err != nil {
+			return err
+		}
+		if err := ignoreGone(p.stack.setSysctl(key("accept_ra"), "2"), unix.ENOENT, unix.ENODEV); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // checkSysctl says why a key would lead to another file than one below its own directory, or a value be more than one
