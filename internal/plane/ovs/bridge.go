@@ -43,7 +43,7 @@ func (d *DB) EnsureBridge(ctx context.Context, b Bridge) error {
 	if err := d.commitOps(ctx, ops); err != nil {
 		return fmt.Errorf("change bridge %s: %w", b.Name, err)
 	}
-	return d.waitForSwitchd(ctx)
+	return d.AwaitSwitchd(ctx)
 }
 
 func (b Bridge) applyTo(row *bridge) {
@@ -82,7 +82,7 @@ func (d *DB) createBridge(ctx context.Context, b Bridge) error {
 	if err := d.commitOps(ctx, append(ops, link...)); err != nil {
 		return fmt.Errorf("create bridge %s: %w", b.Name, err)
 	}
-	return d.waitForSwitchd(ctx)
+	return d.AwaitSwitchd(ctx)
 }
 
 func equalPtr[T comparable](a, b *T) bool {

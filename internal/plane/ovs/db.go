@@ -150,8 +150,8 @@ func (d *DB) createRows(rows ...model.Model) ([]ovsdb.Operation, error) {
 	return ops, nil
 }
 
-// waitForSwitchd waits until ovs-vswitchd has carried out everything committed so far.
-func (d *DB) waitForSwitchd(ctx context.Context) error {
+// AwaitSwitchd waits until ovs-vswitchd has carried out everything committed so far.
+func (d *DB) AwaitSwitchd(ctx context.Context) error {
 	root, err := d.rootRow(ctx)
 	if err != nil {
 		return err

@@ -94,7 +94,7 @@ func hostile() []plan.Rows {
 // dump prints settings and ports of ours, read by a connection of its own.
 func dump(t *testing.T, d *DB) string {
 	// a write of its own brings d's copy up to date with other connections' writes
-	must(t, d.waitForSwitchd(t.Context()))
+	must(t, d.AwaitSwitchd(t.Context()))
 	root, err := d.rootRow(t.Context())
 	must(t, err)
 	st := plan.New()
@@ -262,7 +262,7 @@ func TestNumbers(t *testing.T) {
 		"type=patch",
 		"options:peer=patch-br-int-to-physnet_n1", "ofport_request=9", "--", "set", "bridge", "br-int",
 		"external_ids:ct-zone-GR_n1_snat=12")
-	must(t, d.waitForSwitchd(t.Context()))
+	must(t, d.AwaitSwitchd(t.Context()))
 	if n, ok := d.OFPort("eth0"); !ok || n != 7 {
 		t.Errorf("eth0 is %d, %v; want 7", n, ok)
 	}
@@ -282,7 +282,7 @@ func TestNumbers(t *testing.T) {
 
 func TestChangedLeavesCountersOut(t *testing.T) {
 	s, d := start(t)
-	must(t, d.waitForSwitchd(t.Context()))
+	must(t, d.AwaitSwitchd(t.Context()))
 	time.Sleep(100 * time.Millisecond)
 	select {
 	case <-d.Changed():

@@ -12,7 +12,7 @@ import (
 func TestTunnels(t *testing.T) {
 	s, d := start(t)
 	must(t, plane.Apply(t.Context(), []plane.Plane{NewPlane(d)}, stateA()))
-	must(t, d.waitForSwitchd(t.Context()))
+	must(t, d.AwaitSwitchd(t.Context()))
 	s.KillVSwitchd()
 	for _, x := range []struct {
 		state, flaps string

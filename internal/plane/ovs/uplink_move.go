@@ -77,6 +77,9 @@ func addAddr(link netlink.Link, a netlink.Addr, asks bool) error {
 	if a.IP.To4() == nil && !asks {
 		a.Flags |= unix.IFA_F_NODAD
 	}
+	if a.IP.To4() != nil && a.Broadcast == nil {
+		a.Broadcast = net.IPv4zero // none; left out, netlink would choose one
+	}
 	if temporary := a.IP.To4() == nil && a.Flags&unix.IFA_F_TEMPORARY != 0; !temporary {
 		lastFor(&a)
 	}
