@@ -148,7 +148,7 @@ func (c *Controller) beginTerm(term context.Context) {
 	c.endTerm()
 	c.log.Info("leading")
 	c.metrics.leader.Set(1)
-	c.metrics.tally.beginCount(c.world.Nodes()...)
+	c.metrics.tally.BeginCount(c.world)
 	c.metrics.probes.showAllUnreachable(c.world)
 	c.outbox = newOutbox(term, c.results)
 	c.outbox.later = c.later
@@ -225,8 +225,8 @@ func (c *Controller) noteChanged(e world.Entry) {
 		d.NoteChanged(e)
 	}
 	c.reach.noteChanged(e)
-	if e.Kind == world.KindNode {
-		c.metrics.tally.nodes[e.Key] = struct{}{}
+	if c.outbox != nil {
+		c.metrics.tally.NoteChanged(e)
 	}
 }
 

@@ -81,8 +81,7 @@ func (c *Controller) decideAll(now time.Time) {
 		c.writeIfNeeded(t)
 	}
 	c.metrics.forgetGone(c.world)
-	c.metrics.tally.countDecision(c.world, deciderOf[*egressip.Assigner](c.deciders),
-		deciderOf[*egressip.Overlapper](c.deciders).Pods())
+	c.metrics.tally.CountStale(c.world, deciderOf[*egressip.Overlapper](c.deciders).Pods())
 }
 
 // passTime lets time pass in the world.

@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/egret-net/egret/internal/controller/tally"
 	"github.com/egret-net/egret/internal/decide"
 	"github.com/egret-net/egret/internal/metrics"
 	"github.com/egret-net/egret/internal/world"
@@ -21,7 +22,7 @@ type Metrics struct {
 	writeErrors *prometheus.CounterVec
 	eventErrors prometheus.Counter
 	probes      probeMetrics
-	tally       *tally
+	tally       *tally.Tally
 	*latencies
 	*upstream
 }
@@ -44,15 +45,14 @@ func NewMetrics() *Metrics {
 		eventErrors: prometheus.NewCounter(prometheus.CounterOpts{Name: "egret_controller_event_errors_total",
 			Help: "Events that were not posted."}),
 		probes:    newProbeMetrics(),
-		tally:     newTally(),
+		tally:     tally.New(),
 		latencies: newLatencies(),
 		upstream:  newUpstream(),
 	}
 	m.Registry.MustRegister(collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), metrics.NewBuildInfo(),
 		m.leader, m.decisions, m.moves, m.writes, m.writeErrors, m.eventErrors, m.failover, m.programming,
-		m.unreachable, m.rebalanced, m.probes.rtt, m.probes.unreachable, m.tally.assignments, m.tally.unassigned,
-		m.tally.standingBy, m.tally.conflicts, m.tally.addresses)
+		m.unreachable, m.rebalanced, m.probes.rtt, m.probes.unreachable, m.tally)
 	return m
 }
 
@@ -61,7 +61,7 @@ func NewMetrics() *Metrics {
 func (m *Metrics) resetGauges() {
 	m.leader.Set(0)
 	m.forgetGone(nil)
-	m.tally.beginCount()
+	m.tally.BeginCount(nil)
 	m.probes.unreachable.Reset()
 }
 

@@ -31,8 +31,9 @@ func TestOnlyTheLeaderTellsOfTheCluster(t *testing.T) {
 		eventually(t, "refusal", "False", func() string { return string(a.condition("lacking", "Assigned").Status) })
 		c.Found(t.Context(), probe.Change{Node: "n1", Why: world.NodeUnreachable})
 		eventually(t, "assignment", "n2=172.18.0.33", func() string { return a.assigned("e") })
-		want := []string{"egret_controller_assigned_egress_ips", "egret_controller_leader",
-			"egret_controller_node_unreachable", "egret_controller_unassigned_egressips",
+		want := []string{"egret_controller_assigned_egress_ips", "egret_controller_egress_address_info",
+			"egret_controller_fallback_objects", "egret_controller_leader", "egret_controller_node_unreachable",
+			"egret_controller_not_ready_objects", "egret_controller_unassigned_egressips",
 			"ovnkube_clustermanager_num_egress_ips"}
 		if have := strings.Join(gauges(t, m), " "); have != strings.Join(want, " ") {
 			t.Errorf("the leader tells of %s, want %s", have, want)
