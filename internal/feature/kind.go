@@ -31,9 +31,9 @@ type Kind struct {
 	// Awaited returns the object with a claim to a pod's packets that no node serves yet; zero without such an object.
 	// A starting pod waits for it, and then starts with its traffic to outside the cluster dropped.
 	Awaited func(w *world.View, pod string) ref.Object
-	// Refuse returns why pods of a namespace cannot start, and what to do; "": they can. It is called after Reads have
-	// been taken into the world.
-	Refuse func(w *world.View, namespace string) string
+	// Refuse returns why a pod cannot start, and what to do; "": it can. It is called after Reads have been taken into
+	// the world.
+	Refuse func(w *world.View, namespace, pod string) string
 	// Explain says in lines of text what objects of the kind do with a pod's packet, which ends there; "" for nothing.
 	Explain func(w *world.World, pod *world.Pod, ends []trace.End) string
 }
@@ -110,13 +110,13 @@ func (k Kinds) AwaitedObject(w *world.View, pod string) ref.Object {
 	return ref.Object{}
 }
 
-// RefusePods says why pods of a namespace cannot start, and what to do; "": they can.
-func (k Kinds) RefusePods(w *world.View, namespace string) string {
+// RefusePod says why a pod cannot start, and what to do; "": it can.
+func (k Kinds) RefusePod(w *world.View, namespace, pod string) string {
 	for _, one := range k {
 		if one.Refuse == nil {
 			continue
 		}
-		if text := one.Refuse(w, namespace); text != "" {
+		if text := one.Refuse(w, namespace, pod); text != "" {
 			return text
 		}
 	}

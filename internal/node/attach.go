@@ -62,7 +62,7 @@ func (a *Agent) Pod(ctx context.Context, namespace, name, uid string) (cniserver
 
 func (a *Agent) podInfo(w *world.World, p *world.Pod) cniserver.PodInfo {
 	return cniserver.PodInfo{UID: p.UID, HostNetwork: p.HostNetwork, Network: ownNetwork(w, p.Namespace),
-		Refused: a.kinds.RefusePods(&w.View, p.Namespace)}
+		Refused: a.kinds.RefusePod(&w.View, p.Namespace, p.Name)}
 }
 
 // askForPod has the world take in the pod and its namespace as the API server has them.
@@ -115,7 +115,7 @@ func (a *Agent) attachPod(ctx context.Context, at *world.Attachment) error {
 	}
 	refused := ""
 	if err := a.loop.Ask(ctx, func(w *world.World) {
-		refused = cmp.Or(a.kinds.RefusePods(&w.View, at.Namespace), whyMisplaced(w, at))
+		refused = cmp.Or(a.kinds.RefusePod(&w.View, at.Namespace, at.Name), whyMisplaced(w, at))
 	}); err != nil || refused != "" {
 		return cmp.Or(err, errors.New(refused))
 	}

@@ -188,12 +188,14 @@ func isIn(t *testing.T, a *Agent, target *ovn.Fake, set string) (is bool) {
 // TestPodIsRefused: a pod that a kind refuses is not attached, and the runtime is told why.
 func TestPodIsRefused(t *testing.T) {
 	s := &lateServer{version: 5, created: true}
-	refusing := feature.Kind{Refuse: func(_ *world.View, namespace string) string { return "not in " + namespace }}
+	refusing := feature.Kind{Refuse: func(_ *world.View, namespace, pod string) string {
+		return pod + " is not in " + namespace
+	}}
 	a, _ := startAgentOf(t, s, append(all.ServedKinds(), refusing))
-	if err := a.Attached(t.Context(), ofShop); err == nil || err.Error() != "not in shop" {
+	if err := a.Attached(t.Context(), ofShop); err == nil || err.Error() != "p is not in shop" {
 		t.Errorf("attached: %v", err)
 	}
-	if info, err := a.Pod(t.Context(), "shop", "p", "u"); err != nil || info.Refused != "not in shop" {
+	if info, err := a.Pod(t.Context(), "shop", "p", "u"); err != nil || info.Refused != "p is not in shop" {
 		t.Errorf("looked up: %+v, %v", info, err)
 	}
 }
@@ -343,7 +345,7 @@ func TestPodIsAskedFor(t *testing.T) {
 // TestPodIsAskedForWithItsNetwork: neither the pod nor its namespace has come by a watch, and the API server's answers
 // say already which network the pod is for.
 func TestPodIsAskedForWithItsNetwork(t *testing.T) {
-	refusing := feature.Kind{Refuse: func(*world.View, string) string { return "not here" }}
+	refusing := feature.Kind{Refuse: func(_ *world.View, _, _ string) string { return "not here" }}
 	s := &lateServer{version: 5}
 	a, _ := startAgentOf(t, s, append(all.ServedKinds(), refusing))
 	s.change(func() { s.version, s.own = 6, true })

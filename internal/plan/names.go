@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -78,24 +79,38 @@ func (n Names) GatewayLBGroup() string { return n.Row("egret-services-gateway") 
 // Ports, named by what they are on and what they lead to: r is a router, s the node switch, ts the transit switch,
 // j the join switch, e the external switch.
 
-func (n Names) RouterToNodeSwitch(node string) string { return "rtos-" + n.NodeSwitch(node) }
-func (n Names) NodeSwitchToRouter(node string) string { return "stor-" + n.NodeSwitch(node) }
-func (n Names) RouterToTransit(node string) string    { return n.Row("rtots-" + node) }
-func (n Names) TransitToRouter(node string) string    { return n.Row("tstor-" + node) }
-func (n Names) RouterToJoin() string                  { return "rtoj-" + n.ClusterRouter() }
-func (n Names) JoinToRouter() string                  { return "jtor-" + n.ClusterRouter() }
-func (n Names) GatewayToJoin(node string) string      { return "rtoj-" + n.GatewayRouter(node) }
-func (n Names) JoinToGateway(node string) string      { return "jtor-" + n.GatewayRouter(node) }
-func (n Names) GatewayToExternal(node string) string  { return "rtoe-" + n.GatewayRouter(node) }
-func (n Names) ExternalToGateway(node string) string  { return "etor-" + n.GatewayRouter(node) }
+func (n Names) RouterToNodeSwitch(node string) string {
+	return routersToNodeSwitch + n.NodeSwitch(node)
+}
+func (n Names) NodeSwitchToRouter(node string) string {
+	return nodeSwitchesToRouter + n.NodeSwitch(node)
+}
+func (n Names) RouterToTransit(node string) string   { return n.Row(routersToTransit + node) }
+func (n Names) TransitToRouter(node string) string   { return n.Row(transitToRouters + node) }
+func (n Names) RouterToJoin() string                 { return "rtoj-" + n.ClusterRouter() }
+func (n Names) JoinToRouter() string                 { return "jtor-" + n.ClusterRouter() }
+func (n Names) GatewayToJoin(node string) string     { return "rtoj-" + n.GatewayRouter(node) }
+func (n Names) JoinToGateway(node string) string     { return "jtor-" + n.GatewayRouter(node) }
+func (n Names) GatewayToExternal(node string) string { return "rtoe-" + n.GatewayRouter(node) }
+func (n Names) ExternalToGateway(node string) string { return "etor-" + n.GatewayRouter(node) }
 
 // LinkToNetwork is the default network's cluster router's port on the external switch of a network beside it, and
 // ExternalToCluster is that switch's. l is the link.
 func (n Names) LinkToNetwork(node string) string     { return LinksToNetworks + n.Row(node) }
-func (n Names) ExternalToCluster(node string) string { return "ltor-" + n.Row(node) }
+func (n Names) ExternalToCluster(node string) string { return linksToCluster + n.Row(node) }
 
 // LinksToNetworks is what names of LinkToNetwork begin with.
 const LinksToNetworks = "rtol-"
+
+// Beginnings of the names of other ports.
+const (
+	routersToNodeSwitch  = "rtos-"
+	nodeSwitchesToRouter = "stor-"
+	routersToTransit     = "rtots-"
+	transitToRouters     = "tstor-"
+	linksToCluster       = "ltor-"
+	hostPorts            = "k8s-"
+)
 
 // LinkedNetwork is the name of the network that a LinkToNetwork of a node leads to.
 func LinkedNetwork(link, node string) string {
@@ -120,7 +135,7 @@ func LinkedNetwork(link, node string) string {
 func (n Names) Localnet(bridge, node string) string { return bridge + "_" + n.Row(node) }
 
 // HostPort is the port of the node switch that the host's management port is plugged into.
-func (n Names) HostPort(node string) string { return "k8s-" + n.Row(node) }
+func (n Names) HostPort(node string) string { return hostPorts + n.Row(node) }
 
 // ManagementPort is the host's interface into its node switch.
 func (n Names) ManagementPort() string { return managementPorts + Itoa(n.ID) }
@@ -132,6 +147,23 @@ func IsManagementPort(dev string) bool { return strings.HasPrefix(dev, managemen
 
 // PodPort is a pod's port on the node switch, and the iface-id of its OVS interface.
 func (n Names) PodPort(namespace, name string) string { return n.Row(namespace + "_" + name) }
+
+// NodeOfPort returns the only node of which some network can have a port with the name of a pod's port; "": no node's
+// ports are so named. Networks and nodes are named by others than pods: network blue has port blue_tstor-n2, and so has
+// pod tstor-n2 of namespace blue. The answer does not depend on which networks there are.
+func NodeOfPort(bridge, namespace, pod string) string {
+	for _, prefix := range []string{routersToTransit, transitToRouters} {
+		if node, is := strings.CutPrefix(pod, prefix); is {
+			return node
+		}
+	}
+	prefixes := []string{routersToNodeSwitch, nodeSwitchesToRouter, LinksToNetworks, linksToCluster, hostPorts}
+	begins := func(prefix string) bool { return strings.HasPrefix(namespace, prefix) }
+	if slices.ContainsFunc(prefixes, begins) || strings.HasSuffix("_"+bridge, "_"+namespace) {
+		return pod
+	}
+	return ""
+}
 
 // Numbers.
 

@@ -33,6 +33,7 @@ const (
 	ReasonAddressTaken   = "AddressTaken"   // a pod says that it has an address that is another's
 	ReasonNoDefaultRoute = "NoDefaultRoute" // a routing table leads nowhere outside
 	ReasonProbePorts     = "ProbePorts"     // all processes of the node reach ports of pods' probes
+	ReasonPortName       = "PortName"       // a pod has the name of one of the node's ports
 	ReasonMore           = "More"           // the node has more problems than it can report
 	ReasonUnspecified    = "Unspecified"    // its EgressNode has a field that cannot be read
 )

@@ -10,7 +10,7 @@ const LabelPrimaryNetwork = "k8s.ovn.org/primary-user-defined-network"
 
 // Refuse returns why pods of a namespace cannot start, and what to do; "": they can. A pod of a namespace that asks for
 // its own network never starts in the default network: pods of other namespaces would reach it there.
-func Refuse(w *world.View, namespace string) string {
+func Refuse(w *world.View, namespace, _ string) string {
 	if w.PrimaryNetwork(namespace) != "" {
 		return ""
 	}

@@ -23,6 +23,11 @@ func (Ports) Compile(w *world.View, key string, out *plan.Rows) {
 	if a == nil {
 		return
 	}
+	if text := refusePod(w, a.Namespace, a.Name); text != "" { // the node came later than the pod
+		plan.Add(&out.Problems, plan.Problem{Object: ref.Object{Kind: ref.Node, Name: w.Self},
+			Reason: world.ReasonPortName, Message: text}, plan.None{})
+		return
+	}
 	for _, i := range a.Interfaces() {
 		p := w.Part(i.Network)
 		if p == nil {

@@ -11,5 +11,6 @@ func DescribeKind() feature.Kind {
 	return feature.Kind{
 		Resources: []kube.Kind{kube.Namespaces()},
 		Features:  []compile.Feature{Ports{}, HostPorts{}},
+		Refuse:    refusePod,
 	}
 }

@@ -67,7 +67,7 @@ type Attachments interface {
 type PodInfo struct {
 	UID         string
 	HostNetwork bool
-	// Refused says why pods of its namespace cannot start, by what the agent knows already; "": they can.
+	// Refused says why it cannot start, by what the agent knows already; "": it can.
 	Refused string
 	// Network is the name of its namespace's own network; "": it has none.
 	Network string
