@@ -161,6 +161,15 @@ test-kernel: deps root-folder images ## more: OVS' kernel datapath, VRF and cgro
 image: root-folder product ## build: bin/egret-image.tar: the container image that deploy/cluster runs, with OVS and OVN
 	@hack/step 'container image of the product' go run -trimpath ./hack/prepare egret bin
 
+# A module of its own, for Helm has as many packages as all of Egret.
+.PHONY: chart
+chart: ## build: render deploy/ from the chart deploy/helm/egret, and package the chart as bin/egret-VERSION.tgz (2 min with empty caches)
+	@hack/step 'manifests and package of the chart' go run -C deploy/helm/tools -trimpath . -package $(CURDIR)/bin -version '$(VERSION:v%=%)'
+
+.PHONY: test-chart
+test-chart: ## more: whether deploy/ is what Helm makes of the chart, and what the chart refuses
+	go test -C deploy/helm/tools -trimpath ./...
+
 .PHONY: test-manifests
 test-manifests: build image ## more: deploy/ and deploy/cluster, installed with kubectl on a cluster of its own
 	EGRET_MANIFESTS=1 go test -trimpath -count=1 -timeout 30m -v ./test/manifests
@@ -188,7 +197,7 @@ test-families: build ## more: the core of e2e in IPv4-only and IPv6-only cluster
 
 .PHONY: test-all
 test-all: export EGRET_E2E_MATRIX := 1
-test-all: test test-families test-manifests test-kernel ## more: test, test-families, test-manifests, test-kernel, 3 min of chaos, the control plane's tests, and more runs of the property tests
+test-all: test test-chart test-families test-manifests test-kernel ## more: test, test-chart, test-families, test-manifests, test-kernel, 3 min of chaos, the control plane's tests, and more runs of the property tests
 	$(MAKE) --no-print-directory chaos CHAOS='-for 3m $(CHAOS)'
 	go test -C sandbox/controlplane -trimpath -vet=off ./...
 	RAPID_CHECKS=1000 go test -trimpath -count=1 -timeout 2h ./internal/...

@@ -2,7 +2,7 @@
 // service accounts, roles and admission policies.
 //
 // In: nothing. Out: the YAML files, to be applied in the order of their names. How the programs themselves run on a
-// cluster is in the folder cluster/, which is not embedded.
+// cluster is in the folder cluster/, which is not embedded. make chart makes all of them from the chart helm/egret.
 package deploy
 
 import "embed"

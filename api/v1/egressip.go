@@ -6,6 +6,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,path=egressips,singular=egressip,shortName=eip
+// +kubebuilder:metadata:annotations="helm.sh/resource-policy=keep"
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="EgressIPs",type=string,JSONPath=`.spec.egressIPs`
 // +kubebuilder:printcolumn:name="Assigned Node",type=string,JSONPath=`.status.assignedNodes`

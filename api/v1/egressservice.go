@@ -7,6 +7,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Namespaced,path=egressservices,singular=egressservice
+// +kubebuilder:metadata:annotations="helm.sh/resource-policy=keep"
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="Assigned Host",type=string,JSONPath=`.status.host`
 // +kubebuilder:printcolumn:name="Source IPs",type=string,JSONPath=`.status.assignedSourceIPs`

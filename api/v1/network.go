@@ -6,6 +6,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Namespaced,path=userdefinednetworks,singular=userdefinednetwork,shortName=udn
+// +kubebuilder:metadata:annotations="helm.sh/resource-policy=keep"
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="Topology",type=string,JSONPath=`.spec.topology`
 // +kubebuilder:printcolumn:name="Role",type=string,JSONPath=`.spec.*.role`
@@ -71,6 +72,7 @@ type UserDefinedNetworkStatus struct {
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,path=clusteruserdefinednetworks,singular=clusteruserdefinednetwork,shortName=cudn
+// +kubebuilder:metadata:annotations="helm.sh/resource-policy=keep"
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="Topology",type=string,JSONPath=`.spec.network.topology`
 // +kubebuilder:printcolumn:name="Role",type=string,JSONPath=`.spec.network.*.role`

@@ -20,6 +20,7 @@ func AddToScheme(scheme *runtime.Scheme) error {
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Namespaced,path=network-attachment-definitions,singular=network-attachment-definition,shortName=net-attach-def
+// +kubebuilder:metadata:annotations="helm.sh/resource-policy=keep"
 type NetworkAttachmentDefinition struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

@@ -8,4 +8,6 @@
 package v1
 
 //go:generate go run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.22.0 object paths=.
-//go:generate sh -c "go run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.22.0 crd paths=. output:crd:stdout > ../../../deploy/crd-network-attachment-definitions.yaml"
+// With Multus the definition may be there already: the chart has a value for that.
+//
+//go:generate sh -c "(echo '{{- if .Values.crds.networkAttachmentDefinitions }}'; go run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.22.0 crd paths=. output:crd:stdout; echo '{{- end }}') > ../../../deploy/helm/egret/templates/crd-network-attachment-definitions.yaml"

@@ -9,4 +9,4 @@
 package v1
 
 //go:generate go run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.22.0 object paths=.
-//go:generate sh -c "go run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.22.0 crd paths=. output:crd:stdout > ../../../deploy/crd-egressnodes.yaml"
+//go:generate sh -c "go run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.22.0 crd paths=. output:crd:stdout > ../../../deploy/helm/egret/templates/crd-egressnodes.yaml"

@@ -35,6 +35,7 @@ const MaxStatusBytes = 1300 << 10
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,path=egressnodes,singular=egressnode,shortName=egn
+// +kubebuilder:metadata:annotations="helm.sh/resource-policy=keep"
 // +kubebuilder:selectablefield:JSONPath=`.status.formatVersion`
 // +kubebuilder:printcolumn:name="Holding",type=integer,JSONPath=`.status.holdingCount`
 // +kubebuilder:printcolumn:name="Egress IPs",type=string,JSONPath=`.status.heldIPs`
