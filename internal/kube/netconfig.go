@@ -139,9 +139,10 @@ func parseNetworkSubnet(text string, nodeLen int) (world.ClusterSubnet, error) {
 	if nodeLen == 0 {
 		nodeLen = [...]int{24, 64}[world.FamilyOf(p.Addr())]
 	}
-	// A node's subnet has the router, the management port and a pod.
-	if nodeLen <= p.Bits() || nodeLen > p.Addr().BitLen()-2 {
-		return world.ClusterSubnet{}, fmt.Errorf("%q cannot be cut into subnets of length %d", plainText(text), nodeLen)
+	// A node's subnet has the network's own address, the router, the management port, pods and the broadcast address.
+	if most := p.Addr().BitLen() - 3; nodeLen <= p.Bits() || nodeLen > most {
+		return world.ClusterSubnet{}, fmt.Errorf("%q cannot be cut into nodes' subnets of length %d: give a hostSubnet "+
+			"above the length of the range, and of at most %d, so that pods have addresses", plainText(text), nodeLen, most)
 	}
 	return world.ClusterSubnet{CIDR: p.Masked(), NodeLen: nodeLen}, nil
 }

@@ -26,6 +26,8 @@ func TestDefinitionsAreReadAsWritten(t *testing.T) {
 		{CIDR: netip.MustParsePrefix("fd00:128::/48"), NodeLen: 64}}
 	for _, c := range []networks.Config{
 		{Name: "n_net", Subnets: subnets},
+		{Name: "n_net", Subnets: []world.ClusterSubnet{{CIDR: subnets[0].CIDR, NodeLen: 29},
+			{CIDR: subnets[1].CIDR, NodeLen: 125}}},
 		{Name: "n_net", Subnets: subnets[:1], MTU: 1300, Join: []netip.Prefix{netip.MustParsePrefix("100.70.0.0/16")}},
 	} {
 		have := definition(kube.FormatNetworkConfig(c, "n/net"))
@@ -50,20 +52,22 @@ func TestHostileDefinitions(t *testing.T) {
 	named := func(fields string) string { return with(`"name":"n_net",` + fields) }
 	const eight = `"subnets":"10.0.0.0/8"`
 	for config, want := range map[string]string{
-		"":                                    "others",
-		"no JSON":                             "others",
-		`{"type":"macvlan","role":"primary"}`: "others",
-		`{"type":"ovn-k8s-cni-overlay"}`:      "others",
-		with(eight):                           `name "" cannot be`,
-		with(`"name":"default"`):              `name "default" cannot be`,
-		with(`"name":"a b"`):                  `name "a b" cannot be`,
-		named(`"mtu":1400`):                   `"" is not a range`,
-		named(`"subnets":"::/0/0"`):           "no length",
-		named(`"subnets":"10.0.0.0/24/31"`):   "cannot be cut",
-		named(`"subnets":"::ffff:10.0.0.0/112/120"`):                    "is not a range",
-		named(eight + `,"mtu":-1`):                                      "mtu -1",
-		named(eight + `,"transport":"evpn"`):                            "transport",
-		named(eight + `,"joinSubnet":"1.0.0.0/8,2.0.0.0/8"`):            "two ranges",
+		"":                                                   "others",
+		"no JSON":                                            "others",
+		`{"type":"macvlan","role":"primary"}`:                "others",
+		`{"type":"ovn-k8s-cni-overlay"}`:                     "others",
+		with(eight):                                          `name "" cannot be`,
+		with(`"name":"default"`):                             `name "default" cannot be`,
+		with(`"name":"a b"`):                                 `name "a b" cannot be`,
+		named(`"mtu":1400`):                                  `"" is not a range`,
+		named(`"subnets":"::/0/0"`):                          "no length",
+		named(`"subnets":"10.0.0.0/24/30"`):                  "subnets of length 30: give a hostSubnet above the length of the range, and of at most 29",
+		named(`"subnets":"fd00::/64/126"`):                   "at most 125",
+		named(`"subnets":"10.0.0.0/24/24"`):                  "cannot be cut",
+		named(`"subnets":"::ffff:10.0.0.0/112/120"`):         "is not a range",
+		named(eight + `,"mtu":-1`):                           "mtu -1",
+		named(eight + `,"transport":"evpn"`):                 "transport",
+		named(eight + `,"joinSubnet":"1.0.0.0/8,2.0.0.0/8"`): "two ranges",
 		named(`"subnets":"` + strings.Repeat("10.0.0.0/8,", 400) + `"`): "401 of them",
 		strings.Replace(named(eight), "n/net", "m/net", 1):              "netAttachDefName",
 		strings.Replace(named(eight), "layer3", "layer2", 1):            `topology "layer2"`,

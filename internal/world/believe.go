@@ -28,14 +28,16 @@ const lastID = 1<<15 - 1
 // MaxID is the highest id that has an address in the join and transit subnets of all families.
 func (c *Config) MaxID() int {
 	highest := lastID
-	for _, subnets := range [][]netip.Prefix{c.JoinSubnets, c.TransitSubnets} {
-		for _, p := range subnets {
-			if host := p.Addr().BitLen() - p.Bits(); host < bits.Len(lastID) {
-				highest = min(highest, 1<<host-2) // the last is the broadcast address
-			}
-		}
+	for _, p := range slices.Concat(c.JoinSubnets, c.TransitSubnets) {
+		highest = min(highest, MaxIDIn(p))
 	}
 	return highest
+}
+
+// MaxIDIn is the highest id that has an address in a subnet.
+func MaxIDIn(p netip.Prefix) int {
+	host := min(p.Addr().BitLen()-p.Bits(), bits.Len(lastID)+1)
+	return min(lastID, 1<<host-2) // the last address is the broadcast address
 }
 
 // NodeSubnet says whether a prefix is one that a node can have of the default network.

@@ -18,6 +18,10 @@ func checkConfig(c *world.Config, n networks.Config) string {
 	}
 	for f := range world.Family(2) {
 		join := n.JoinOf(f)
+		if most, need := world.MaxIDIn(join), c.MaxID(); len(c.Cluster(f)) > 0 && most < need {
+			return fmt.Sprintf("join subnet %s has addresses for %d routers, and nodes of this cluster can have numbers up "+
+				"to %d: name a larger range, such as a /%d", join, most, need, join.Addr().BitLen()-16)
+		}
 		for _, t := range taken {
 			if len(c.Cluster(f)) > 0 && t.CIDR.Overlaps(join) {
 				return fmt.Sprintf("join subnet %s overlaps the cluster's %s subnet %s: name joinSubnets of its own", join,

@@ -178,6 +178,13 @@ func TestRefusedNetworks(t *testing.T) {
 		"the hosts' masquerade": {userNetwork("n", "net", "169.254.168.0/22"),
 			"SyncError, subnet 169.254.168.0/22 overlaps the masquerade subnet 169.254.169.0/29"},
 		"its own join subnet": {userNetwork("n", "net", "100.65.0.0/16"), "SyncError, subnet 100.65.0.0/16 overlaps the own join subnet"},
+		"a join subnet without room": {strings.Replace(userNetwork("n", "net", "10.128.0.0/16"), "role: Primary",
+			"role: Primary, joinSubnets: [100.70.0.0/17]", 1),
+			"SyncError, join subnet 100.70.0.0/17 has addresses for 32766 routers, and nodes of this cluster can have " +
+				"numbers up to 32767: name a larger range, such as a /16"},
+		"no room for pods": {strings.Replace(userNetwork("n", "net", "10.128.0.0/16"), "hostSubnet: 24",
+			"hostSubnet: 30", 1), "SyncError, spec.layer3.subnets: \"10.128.0.0/16\" cannot be cut " +
+			"into nodes' subnets of length 30: give a hostSubnet above the length of the range, and of at most 29"},
 		"layer 2": {"{apiVersion: k8s.ovn.org/v1, kind: UserDefinedNetwork, metadata: {name: net, namespace: \"n\"}, spec: " +
 			"{topology: Layer2, layer2: {role: Primary}}}", "NetworkNotSupported, topology Layer2 is not served: only Layer3 is"},
 		"secondary": {strings.Replace(userNetwork("n", "net", "10.128.0.0/16"), "Primary", "Secondary", 1),
