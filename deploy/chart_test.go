@@ -2,8 +2,10 @@ package deploy_test
 
 import (
 	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -49,13 +51,27 @@ func TestManifestsAreRendered(t *testing.T) {
 	}
 }
 
-// TestValuesHaveAllSettings: who looks at the chart's values sees the same keys, defaults and comments as in the
-// ConfigMap.
+// TestValuesHaveAllSettings: the chart's values show the same keys, defaults and comments as the ConfigMap.
 func TestValuesHaveAllSettings(t *testing.T) {
 	_, want, _ := strings.Cut(read(t, "cluster/config.yaml"), "\ndata:\n")
 	_, have, _ := strings.Cut(read(t, "helm/egret/values.yaml"), "\nsettings:\n")
 	if diff := cmp.Diff(want, have); diff != "" {
 		t.Errorf("settings (-cluster/config.yaml +helm/egret/values.yaml):\n%s", diff)
+	}
+}
+
+// TestSchemaHasAllSettings: the schema refuses keys that it does not have.
+func TestSchemaHasAllSettings(t *testing.T) {
+	var want []string
+	for _, m := range regexp.MustCompile(`(?m)^  (?:# )?([A-Z0-9_]+): `).FindAllStringSubmatch(read(t, "cluster/config.yaml"), -1) {
+		want = append(want, m[1])
+	}
+	type node struct{ Properties map[string]node }
+	var schema node
+	must(t, json.Unmarshal([]byte(read(t, "helm/egret/values.schema.json")), &schema))
+	have := slices.Sorted(maps.Keys(schema.Properties["settings"].Properties))
+	if diff := cmp.Diff(slices.Sorted(slices.Values(want)), have); diff != "" {
+		t.Errorf("settings (-cluster/config.yaml +values.schema.json):\n%s", diff)
 	}
 }
 

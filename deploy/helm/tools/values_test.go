@@ -1,0 +1,173 @@
+package main
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v4/pkg/chart/common"
+	"helm.sh/helm/v4/pkg/chart/common/util"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	"helm.sh/helm/v4/pkg/engine"
+	"helm.sh/helm/v4/pkg/strvals"
+)
+
+// install returns what helm install applies with these values, all in one text, or its complaint. Each value is what
+// follows --set.
+func install(t *testing.T, namespace string, values ...string) (string, error) {
+	t.Helper()
+	c, err := loader.LoadDir(chartFolder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := map[string]any{}
+	for _, v := range values {
+		if err := strvals.ParseInto(v, given); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := util.ToRenderValues(c, given, common.ReleaseOptions{Name: "egret", Namespace: namespace}, nil)
+	if err != nil {
+		return "", err
+	}
+	rendered, err := engine.Render(c, all)
+	var out strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(rendered)) {
+		out.WriteString(rendered[name])
+	}
+	return out.String(), err
+}
+
+const host = "settings.KUBERNETES_SERVICE_HOST=192.0.2.1"
+
+// TestMistakesAreNamed: values that cannot work are refused before anything is installed, with the name of the value.
+func TestMistakesAreNamed(t *testing.T) {
+	for value, want := range map[string]string{
+		"settings.MTU=x":                    `at '/settings/MTU': 'x' does not match pattern`,
+		"settings.MTU=-1":                   `at '/settings/MTU': minimum: got -1, want 0`,
+		"settings.ENCAP_PORT=65536":         `at '/settings/ENCAP_PORT': maximum: got 65,536, want 65,535`,
+		"settings.CLUSTER_SUBNET=10.0.0.0":  `at '/settings': additional properties 'CLUSTER_SUBNET' not allowed`,
+		"settings.CLUSTER_SUBNETS=10.0.0.0": `at '/settings/CLUSTER_SUBNETS': '10.0.0.0' does not match pattern`,
+		"settings.GATEWAY_MODE=locale":      `at '/settings/GATEWAY_MODE': value must be one of '', 'shared', 'local'`,
+		"settings.LOG_FORMAT=true":          `at '/settings/LOG_FORMAT': value must be one of`,
+		"settings.KUBERNETES_SERVICE_HOST=https://192.0.2.1:6443": `at '/settings/KUBERNETES_SERVICE_HOST': ` +
+			`'https://192.0.2.1:6443' does not match pattern`,
+		"settings.KUBERNETES_SERVICE_HOST=": "settings.KUBERNETES_SERVICE_HOST: give the address, or the name, by which",
+		"setting.MTU=1300":                  `additional properties 'setting' not allowed`,
+		"image.tags=v1":                     `at '/image': additional properties 'tags' not allowed`,
+		"image.digest=0123":                 `at '/image/digest': '0123' does not match pattern`,
+		"controller.replicas=0":             `at '/controller/replicas': minimum: got 0, want 1`,
+		"monitoring.podMonitors.enabled=true": `at '/monitoring': additional properties 'podMonitors' not ` +
+			`allowed`,
+	} {
+		if _, err := install(t, "egret-system", host, value); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: have %v\nwant %s", value, err, want)
+		}
+	}
+}
+
+// TestRangesOverlap: as in package settings, where programs refuse the same.
+func TestRangesOverlap(t *testing.T) {
+	for value, want := range map[string]string{
+		`CLUSTER_SUBNETS=10.244.0.0/16/24\,10.244.1.0/24`: "CLUSTER_SUBNETS 10.244.0.0/16/24 and " +
+			"settings.CLUSTER_SUBNETS 10.244.1.0/24 overlap",
+		"CLUSTER_SUBNETS=10.64.0.0/10/24": "settings.CLUSTER_SUBNETS 10.64.0.0/10/24 and settings.SERVICE_SUBNETS " +
+			"10.96.0.0/16 overlap: give SERVICE_SUBNETS outside the other",
+		"SERVICE_SUBNETS=10.244.128.0/24":        "CLUSTER_SUBNETS 10.244.0.0/16/24 and settings.SERVICE_SUBNETS 10.244.128.0/24",
+		"CLUSTER_SUBNETS=100.64.0.0/14/24":       "CLUSTER_SUBNETS 100.64.0.0/14/24 and settings.JOIN_SUBNET_V4",
+		"CLUSTER_SUBNETS=100.100.0.0/16":         "CLUSTER_SUBNETS 100.100.0.0/16 and settings.SLOT_SUBNET_V4",
+		"SERVICE_SUBNETS=169.254.169.0/24":       "MASQUERADE_SUBNET_V4 169.254.169.0/29 and settings.SERVICE_SUBNETS",
+		"JOIN_SUBNET_V4=254.0.0.0/16":            "254.0.0.0/8, which is fixed, and settings.JOIN_SUBNET_V4 254.0.0.0/16 overlap",
+		"JOIN_SUBNET_V6=fd96:1000::/64":          "fd96:1000::/25, which is fixed, and settings.JOIN_SUBNET_V6",
+		"CLUSTER_SUBNETS=fd98::/48/64":           "CLUSTER_SUBNETS fd98::/48/64 and settings.JOIN_SUBNET_V6 fd98::/64",
+		"CLUSTER_SUBNETS=fd96:8::/32/64":         "CLUSTER_SUBNETS fd96:8::/32/64 and settings.SLOT_SUBNET_V6 fd96:8::/29",
+		"SERVICE_SUBNETS=fd69:0:0:0:0:0:0:0/112": "MASQUERADE_SUBNET_V6 fd69::/125 and settings.SERVICE_SUBNETS",
+		"CLUSTER_SUBNETS=::/0/64":                "overlap",
+	} {
+		_, err := install(t, "egret-system", host, "settings."+value)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: have %v\nwant %s", value, err, want)
+		}
+	}
+	for _, values := range []string{
+		`CLUSTER_SUBNETS=10.244.0.0/16/24\,fd00:10:244::/48/64 SERVICE_SUBNETS=10.96.0.0/16\,fd00:10:96::/112`,
+		`CLUSTER_SUBNETS=10.244.0.0/14/24`,
+		`CLUSTER_SUBNETS=10.244.0.0/16/24\,10.245.0.0/16/24`,
+		`CLUSTER_SUBNETS=10.128.0.0/14/23 SERVICE_SUBNETS=172.30.0.0/16 MTU=1300 MTU=0`,
+		`CLUSTER_SUBNETS=100.64.0.0/14/24 JOIN_SUBNET_V4=100.70.0.0/16 JOIN_SUBNET_V6=fd99::/64 TRANSIT_SUBNET_V4=100.89.0.0/16`,
+		`SERVICE_SUBNETS=fd69:0:0:0:0:0:0:8/125`,
+	} {
+		all := []string{host}
+		for _, v := range strings.Fields(values) {
+			all = append(all, "settings."+v)
+		}
+		if _, err := install(t, "egret-system", all...); err != nil {
+			t.Errorf("%s: %v", values, err)
+		}
+	}
+}
+
+// TestValuesArrive: what somebody gives is in the objects, once for each that has it.
+func TestValuesArrive(t *testing.T) {
+	const sum = "sha256:0123456789012345678901234567890123456789012345678901234567890123"
+	for _, c := range []struct {
+		value, text string
+		count       int
+	}{
+		{host, `KUBERNETES_SERVICE_HOST: "192.0.2.1"`, 1},
+		{host, "annotations: {checksum/settings: ", 2},
+		{host, "image: localhost/egret:v0.1.0\n", 9},
+		{host, "helm.sh/resource-policy: keep", 7},
+		{host, "kind: PodMonitor", 0},
+		{"settings.MTU=1300", "\n  MTU: \"1300\"\n", 1},
+		{"settings.KUBERNETES_SERVICE_PORT=443", "\n  KUBERNETES_SERVICE_PORT: \"443\"\n", 1},
+		{"image.repository=registry.example.org/egret", "image: registry.example.org/egret:v0.1.0\n", 9},
+		{"image.tag=v2", "image: localhost/egret:v2\n", 9},
+		{"image.digest=" + sum, "image: localhost/egret@" + sum + "\n", 9},
+		{"image.pullPolicy=Always", "imagePullPolicy: Always\n", 9},
+		{"image.pullSecrets[0].name=registry", `imagePullSecrets: [{"name":"registry"}]`, 3},
+		{"controller.replicas=1", "\n  replicas: 1\n", 1},
+		{"controller.resources.limits.memory=1Gi", "memory: 1Gi", 1},
+		{"node.resources.requests.memory=1Gi", "memory: 1Gi", 1},
+		{"crds.networkAttachmentDefinitions=false", "kind: CustomResourceDefinition", 6},
+		{"monitoring.podMonitor.enabled=true", "kind: PodMonitor", 1},
+		{"monitoring.podMonitor.enabled=true", "scheme: https", 0},
+		{"monitoring.podMonitor.enabled=true,monitoring.podMonitor.labels.release=prometheus,settings.METRICS_TLS_KEY=x," +
+			"monitoring.podMonitor.tlsConfig.serverName=egret", `tlsConfig: {"serverName":"egret"}`, 1},
+	} {
+		text, err := install(t, "egret-system", host, c.value)
+		if have := strings.Count(text, c.text); err != nil || have != c.count {
+			t.Errorf("%s: %q is there %d times, want %d: %v", c.value, c.text, have, c.count, err)
+		}
+	}
+}
+
+// TestNamespaces: of the release's own namespace there may be an object that Helm must not make.
+func TestNamespaces(t *testing.T) {
+	for namespace, want := range map[string]int{"egret-system": 1, "kube-system": 2} {
+		text, err := install(t, namespace, host)
+		if have := strings.Count(text, "kind: Namespace\n"); err != nil || have != want {
+			t.Errorf("in %s: %d namespaces, want %d: %v", namespace, have, want, err)
+		}
+	}
+}
+
+// TestSettingsReplacePods: the annotation by which agents' and controllers' pods are replaced differs when a setting
+// does, and then only.
+func TestSettingsReplacePods(t *testing.T) {
+	sums := map[string]int{}
+	for _, value := range []string{"image.tag=v1", "image.tag=v2", "settings.MTU=1300", "settings.LOG_FORMAT=json"} {
+		text, err := install(t, "egret-system", host, value)
+		if err != nil {
+			t.Fatal(value, err)
+		}
+		for _, sum := range regexp.MustCompile("checksum/settings: [0-9a-f]{64}").FindAllString(text, -1) {
+			sums[sum]++
+		}
+	}
+	if have := slices.Sorted(maps.Values(sums)); !slices.Equal(have, []int{2, 2, 4}) {
+		t.Errorf("pods with the same checksum: %d, want 2, 2 and 4", have)
+	}
+}
