@@ -19,6 +19,7 @@ import (
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/logging"
 	"github.com/egret-net/egret/internal/metrics"
+	"github.com/egret-net/egret/internal/metrics/collectors"
 	"github.com/egret-net/egret/internal/settings"
 	"github.com/egret-net/egret/internal/version"
 	"github.com/egret-net/egret/internal/world"
@@ -99,6 +100,8 @@ func runController(o *options) error {
 	}
 	source := kube.NewSource(clients, log, kube.Followed(all.ServedKinds().AllResources()...)...)
 	own := controller.NewMetrics()
+	own.Registry.MustRegister(collectors.NewCertificates(map[string]string{"metrics": o.metrics.TLS.Cert,
+		"health": o.reach.TLS.Cert}))
 	c := controller.New(&o.config, all.ServedKinds(), source, controller.APIWriter{Clients: clients,
 		Node: o.nodeName}, own, log)
 	prober := c.Probe(o.nodeName, o.reach.Port, o.reach.TLS, o.reach.Witnesses)

@@ -13,13 +13,16 @@ import (
 
 	"github.com/egret-net/egret/internal/controller"
 	"github.com/egret-net/egret/internal/feature/all"
+	"github.com/egret-net/egret/internal/metrics/collectors"
 	"github.com/egret-net/egret/internal/metrics/metricstest"
 	"github.com/egret-net/egret/internal/probe"
 	"github.com/egret-net/egret/internal/world"
 )
 
 func TestMetricsAreDocumented(t *testing.T) {
-	metricstest.Documented(t, "egret-controller", controller.NewMetrics().Registry)
+	m := controller.NewMetrics()
+	m.Registry.MustRegister(collectors.NewCertificates(nil))
+	metricstest.Documented(t, "egret-controller", m.Registry)
 }
 
 // TestOnlyTheLeaderTellsOfTheCluster: the sum of a gauge over a controller that has led and its successor is what the

@@ -104,7 +104,7 @@ func (a *Agent) fillMailboxes(w *world.World, n *world.Node, h *world.Host, o Ou
 	a.last.Conflicts = a.holding.machine.Conflicts()
 	a.last.Port = a.config.AgentPort
 	a.publisher.reports.putValue(a.last)
-	a.metrics.countReport(a.last)
+	a.metrics.countReport(a.last, h)
 	a.steerOwnPods(a.last)
 }
 

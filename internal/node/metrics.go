@@ -1,6 +1,8 @@
 package node
 
 import (
+	"net/netip"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -8,6 +10,7 @@ import (
 
 	"github.com/egret-net/egret/internal/metrics"
 	"github.com/egret-net/egret/internal/plane"
+	"github.com/egret-net/egret/internal/world"
 )
 
 // Metrics are the agent's, in a registry of their own. Their documentation is docs/metrics.md.
@@ -22,6 +25,9 @@ type Metrics struct {
 	refused  *prometheus.CounterVec
 	cni      *prometheus.HistogramVec
 	asks     *prometheus.CounterVec
+
+	// primaryIPs are the held addresses of the primary network.
+	primaryIPs atomic.Pointer[[]netip.Addr]
 }
 
 // NewMetrics registers all metrics of the agent's own doings; what is read from targets is registered by countBlocked.
@@ -96,7 +102,16 @@ func (m *Metrics) countQuestion(err error) {
 	m.asks.WithLabelValues(result).Inc()
 }
 
-func (m *Metrics) countReport(r Report) {
+func (m *Metrics) countReport(r Report, h *world.Host) {
+	primary := primaryAddresses(r, h)
+	m.primaryIPs.Store(&primary)
 	m.held.Set(float64(len(r.Holding)))
 	m.problems.Set(float64(len(r.Problems)))
+}
+
+func (m *Metrics) heldIPs() []netip.Addr {
+	if held := m.primaryIPs.Load(); held != nil {
+		return *held
+	}
+	return nil
 }

@@ -3,19 +3,25 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"net/netip"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/egret-net/egret/internal/compile/compiletest"
+	"github.com/egret-net/egret/internal/metrics/collectors"
 	"github.com/egret-net/egret/internal/metrics/metricstest"
 	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane"
+	"github.com/egret-net/egret/internal/plane/conntrack"
 	"github.com/egret-net/egret/internal/plane/ovn"
+	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -86,11 +92,69 @@ func TestTimedPlanesHoldTheSameTables(t *testing.T) {
 	}
 }
 
+// TestPortsAreCounted: each held address of the primary network has the ports of the remote that needs most of them;
+// connections are read once in 30 s, not at all while nothing is held, and a failed look changes nothing.
+func TestPortsAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var entries []conntrack.Entry
+		for i := range uint16(5) {
+			e, at := conntrack.Entry{Proto: 6}, netip.MustParseAddr("172.18.0.33")
+			e.Orig = conntrack.Tuple{Src: netip.MustParseAddr("10.244.1.5"), Dst: outsideOf(i % 2), SrcPort: i,
+				DstPort: 80}
+			e.Reply = conntrack.Tuple{Src: e.Orig.Dst, Dst: at, SrcPort: 80, DstPort: i}
+			entries = append(entries, e)
+		}
+		var err error
+		reads, m := 0, NewMetrics()
+		m.registerPorts(&ports{log: slog.New(slog.DiscardHandler), held: m.heldIPs,
+			read: func(context.Context) ([]conntrack.Entry, error) {
+				reads++
+				if err != nil {
+					return nil, err
+				}
+				return entries, nil
+			}})
+		expectPorts := func(what string, wantReads int, want string) {
+			t.Helper()
+			e := testutil.GatherAndCompare(m.Registry, strings.NewReader(want), "egret_node_snat_ports_used")
+			if e != nil || reads != wantReads {
+				t.Errorf("%s: %d reads, want %d: %v", what, reads, wantReads, e)
+			}
+		}
+		series := func(n int) string {
+			return "# HELP egret_node_snat_ports_used Ports of an egress IP that connections use to the remote " +
+				"address, port and protocol that needs most of them.\n# TYPE egret_node_snat_ports_used gauge\n" +
+				fmt.Sprintf("egret_node_snat_ports_used{ip=\"172.18.0.33\"} %d\n", n)
+		}
+		expectPorts("nothing is held", 0, "")
+		h := &world.Host{Primary: []netip.Prefix{netip.MustParsePrefix("172.18.0.2/16")}}
+		holding := map[world.EgressAddress]ref.Since{}
+		for _, ip := range []string{"172.18.0.33", "192.0.2.1"} {
+			holding[world.EgressAddress{Object: "e", IP: netip.MustParseAddr(ip)}] = 0
+		}
+		m.countReport(Report{Holding: holding}, h)
+		expectPorts("at first", 1, series(3))
+		entries = entries[:2]
+		time.Sleep(portsFreshness - 1)
+		expectPorts("still fresh", 1, series(3))
+		time.Sleep(1)
+		expectPorts("no longer fresh", 2, series(1))
+		err = errors.New("away")
+		time.Sleep(portsFreshness)
+		expectPorts("a failed look", 3, series(1))
+		expectPorts("soon after it", 3, series(1))
+	})
+}
+
+func outsideOf(i uint16) netip.Addr { return netip.AddrFrom4([4]byte{203, 0, 113, byte(i)}) }
+
 // TestMetricsAreDocumented: the page has all metrics, and all places where packets are blocked.
 func TestMetricsAreDocumented(t *testing.T) {
 	m := NewMetrics()
 	none := func(context.Context, plan.Flow) (uint64, error) { return 0, nil }
 	m.countBlocked(compiletest.Small("n1", world.SharedGateway).Config, none, slog.New(slog.DiscardHandler))
+	m.countPorts("n1", nil, nil, slog.New(slog.DiscardHandler))
+	m.Registry.MustRegister(collectors.NewCertificates(nil))
 	metricstest.Documented(t, "egret-node", m.Registry)
 	families, err := m.Registry.Gather()
 	if err != nil {

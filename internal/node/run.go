@@ -8,7 +8,9 @@ import (
 	"github.com/egret-net/egret/internal/feature/all"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/node/cniserver"
+	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane"
+	"github.com/egret-net/egret/internal/plane/conntrack"
 	"github.com/egret-net/egret/internal/plane/route"
 )
 
@@ -22,6 +24,7 @@ func Run(ctx context.Context, o Options, log *slog.Logger) error {
 		return err
 	}
 	a.metrics.countBlocked(&o.Config, t.flow.Packets, log)
+	a.metrics.countPorts(plan.DefaultNames().GatewayRouter(o.Node), t.ovs, conntrack.Switch{RunDir: o.OVSRunDir}, log)
 	a.startup.noteStep(func(s *startup) { s.waitsFor, s.pulses = beforeLoop, t.pulses })
 	filter := readFilter(ctx, t.nft, &o.Config, log)
 	b := boot{

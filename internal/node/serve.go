@@ -7,6 +7,7 @@ import (
 
 	"github.com/egret-net/egret/internal/cni"
 	"github.com/egret-net/egret/internal/metrics"
+	"github.com/egret-net/egret/internal/metrics/collectors"
 	"github.com/egret-net/egret/internal/node/cniserver"
 	"github.com/egret-net/egret/internal/node/inspect"
 	"github.com/egret-net/egret/internal/probe"
@@ -20,6 +21,8 @@ func (a *Agent) serveMetrics(ctx context.Context, o Options) {
 			a.log.Error("nobody can ask whether this agent lives", "error", err)
 		}
 	}()
+	a.metrics.Registry.MustRegister(collectors.NewCertificates(map[string]string{"metrics": o.Metrics.TLS.Cert,
+		"health": o.Health.TLS.Cert}))
 	if err := metrics.Serve(ctx, o.Metrics, a.metrics.Registry, health, a.log); err != nil {
 		a.log.Error("no metrics are served", "error", err)
 	}
