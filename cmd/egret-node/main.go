@@ -1,6 +1,7 @@
 // Command egret-node is the agent of one node: it carries out on its own node what EgressIPs, pods and Services ask
-// for. egret-node release makes the node give up its egress IPs before it is shut down; egret-node plan and egret-node
-// trace print what the running agent wants of its node, and which way a packet takes.
+// for. egret-node release makes the node give up its egress IPs before it is shut down; egret-node remove undoes all
+// that agents have done on the node; egret-node plan and egret-node trace print what the running agent wants of its
+// node, and which way a packet takes.
 package main
 
 import (
@@ -24,7 +25,8 @@ import (
 )
 
 func main() {
-	commands := map[string]func() error{"release": releaseNode, "plan": printPlan, "trace": printTrace}
+	commands := map[string]func() error{"release": releaseNode, "remove": removeFromNode, "plan": printPlan,
+		"trace": printTrace}
 	start := runAgent
 	if len(os.Args) > 1 && commands[os.Args[1]] != nil {
 		start = commands[os.Args[1]]
@@ -52,7 +54,12 @@ func runAgent() error {
 }
 
 func readFlags(args []string) (o node.Options, reach *settings.Reachability, logs *logging.Options, err error) {
-	f := flag.NewFlagSet("egret-node", flag.ExitOnError)
+	return readInto(flag.NewFlagSet("egret-node", flag.ExitOnError), args)
+}
+
+// readInto adds the agent's flags to those of f, and reads them all.
+func readInto(f *flag.FlagSet, args []string) (o node.Options, reach *settings.Reachability, logs *logging.Options,
+	err error) {
 	mode := f.String("gateway-mode", "shared", "shared: pods leave through the gateway router; local: through the host")
 	uplink := f.String("gateway-interface", "eth0", "the node's uplink")
 	datapath := f.String("datapath", "system", "of Open vSwitch: system is the kernel's, netdev is in userspace")

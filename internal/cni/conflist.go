@@ -2,6 +2,7 @@ package cni
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +10,9 @@ import (
 
 // ConflistName is the file in the runtime's configuration folder (/etc/cni/net.d). The runtime takes the first by name.
 const ConflistName = "10-egret.conflist"
+
+// PluginName is the file of the plugin in the runtime's folder of plugins (/opt/cni/bin).
+const PluginName = "egret-cni"
 
 // Network is the network's name in the conflist.
 const Network = "egret"
@@ -20,7 +24,7 @@ func Conflist(socket string) []byte {
 		"cniVersion": "1.0.0",
 		"name":       Network,
 		"plugins": []map[string]any{
-			{"type": "egret-cni", "socket": socket},
+			{"type": PluginName, "socket": socket},
 			{"type": "portmap", "capabilities": map[string]bool{"portMappings": true}, "snat": true},
 		},
 	}, "", "  ")
@@ -54,6 +58,15 @@ func WriteConflist(dir, socket string) error {
 	}
 	if err != nil {
 		return fmt.Errorf("write the CNI configuration: %w", err)
+	}
+	return nil
+}
+
+// RemoveConflist takes the conflist out of dir, so that the runtime starts no pod with it.
+func RemoveConflist(dir string) error {
+	err := os.Remove(filepath.Join(dir, ConflistName))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("remove the CNI configuration: %w", err)
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -113,7 +112,7 @@ func (b boot) emptyOnce(ctx context.Context) error {
 // emptyNetwork empties the logical network; there are no pods to disturb. It returns when ovn-controller has let go of
 // what was there.
 func emptyNetwork(ctx context.Context, o Options, t *targets, log *slog.Logger) error {
-	if err := os.Remove(filepath.Join(o.CNIConfDir, cni.ConflistName)); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := cni.RemoveConflist(o.CNIConfDir); err != nil {
 		return err // the kubelet would say Ready before pods can be attached
 	}
 	forget := func() error {

@@ -28,8 +28,8 @@ type Options struct {
 	Healthz                           string // host:port of /healthz and /readyz alone; empty: nowhere
 }
 
-// formerSysctls is the file with the values that settings of the kernel had before this boot's agents changed them.
-func (o Options) formerSysctls() string {
+// FormerSysctls is the file with the values that settings of the kernel had before this boot's agents changed them.
+func (o Options) FormerSysctls() string {
 	return filepath.Join(filepath.Dir(o.BootMarker), "former-sysctls.conf")
 }
 

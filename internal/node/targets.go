@@ -59,7 +59,7 @@ func openTargets(ctx context.Context, o Options, log *slog.Logger) (*targets, er
 	if err != nil {
 		return nil, err
 	}
-	routes, err := route.New(route.Options{FormerSysctls: o.formerSysctls()})
+	routes, err := route.New(route.Options{FormerSysctls: o.FormerSysctls()})
 	if err != nil {
 		return nil, err
 	}

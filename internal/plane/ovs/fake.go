@@ -200,3 +200,26 @@ func (f *Fake) WaitInstalled(ctx context.Context, hostIface string) error {
 	}
 	return nil
 }
+
+// RemoveBridges is DB.RemoveBridges; ports of others are on no bridge here.
+func (f *Fake) RemoveBridges(_ context.Context, _ string, names ...string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, name := range names {
+		delete(f.bridges, name)
+		maps.DeleteFunc(f.ports, func(k plan.Port, _ plan.PortSpec) bool { return k.Bridge == name })
+		maps.DeleteFunc(f.pods, func(_ string, p PodPort) bool { return p.Bridge == name })
+	}
+	f.noteWrite()
+	return nil
+}
+
+// AwaitSwitchd is DB.AwaitSwitchd: all is done at once.
+func (f *Fake) AwaitSwitchd(context.Context) error { return nil }
+
+// BridgeNames returns the names of the bridges, sorted.
+func (f *Fake) BridgeNames() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Sorted(maps.Keys(f.bridges))
+}

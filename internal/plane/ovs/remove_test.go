@@ -1,12 +1,14 @@
 package ovs
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/egret-net/egret/internal/plan"
+	"github.com/egret-net/egret/internal/plane"
 )
 
 // hostState is what MoveUplink changes of a host: links, addresses, routes, and switches in the database.
@@ -122,4 +124,45 @@ func TestReturnUplinkWithoutOVS(t *testing.T) {
 	if after := n.hostState(); after != before {
 		t.Errorf("before:\n%s\nafter:\n%s", before, after)
 	}
+}
+
+// TestRemoveBridgesTakesTheirPorts: with a bridge its ports go, pods' and the plan's, and another bridge stays. The
+// fake does the same.
+func TestRemoveBridgesTakesTheirPorts(t *testing.T) {
+	own := plan.New()
+	own.Ports.Put(plan.Owner{}, plan.Port{Bridge: "br-int", Name: "own0"}, plan.PortSpec{Type: "internal"})
+	web := PodPort{Bridge: "br-int", HostIface: "eg0", IfaceID: "n_web", Namespace: "n", Name: "web"}
+	type database interface {
+		AddPodPort(context.Context, PodPort) error
+		PodPorts(context.Context) ([]PodPort, error)
+		RemoveBridges(ctx context.Context, uplink string, names ...string) error
+	}
+	check := func(t *testing.T, db database, p plane.Plane, bridges func() []string) {
+		must(t, p.Grow(t.Context(), own))
+		must(t, db.AddPodPort(t.Context(), web))
+		for range 2 {
+			must(t, db.RemoveBridges(t.Context(), "eth0", "br-int", "never0"))
+		}
+		if have := bridges(); !slices.Equal(have, []string{"breth0"}) {
+			t.Errorf("bridges %v", have)
+		}
+		if pods, err := db.PodPorts(t.Context()); err != nil || len(pods) > 0 {
+			t.Errorf("pods' ports %v, %v", pods, err)
+		}
+		if err := p.Grow(t.Context(), own); plane.Refusals(err) == nil {
+			t.Errorf("a port without its bridge: %v", err)
+		}
+	}
+	t.Run("fake", func(t *testing.T) {
+		f := NewFake("br-int", "breth0")
+		check(t, f, f, f.BridgeNames)
+	})
+	t.Run("real", func(t *testing.T) {
+		n := newNode(t)
+		for _, name := range []string{"br-int", "breth0"} {
+			must(t, n.db.EnsureBridge(t.Context(), Bridge{Name: name, DatapathType: "netdev"}))
+		}
+		bridges := func() []string { return strings.Fields(n.ovs.Vsctl("list-br")) }
+		check(t, n.db, NewPlane(n.db), bridges)
+	})
 }

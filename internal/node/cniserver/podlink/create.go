@@ -52,6 +52,24 @@ func Delete(hostIface string) error {
 	return nil
 }
 
+// DeleteAll removes the pairs of all pods by their names' form, and returns how many there were.
+func DeleteAll() (deleted int, err error) {
+	links, err := netlink.LinkList()
+	if err != nil {
+		return 0, fmt.Errorf("list links: %w", err)
+	}
+	for _, l := range links {
+		if l.Type() != "veth" || !isHostName(l.Attrs().Name) {
+			continue
+		}
+		if err := Delete(l.Attrs().Name); err != nil {
+			return deleted, err
+		}
+		deleted++
+	}
+	return deleted, nil
+}
+
 // Exists says whether the node has its end.
 func Exists(hostIface string) (bool, error) {
 	link, err := findLink(hostIface)

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"net"
 	"net/netip"
+	"strings"
 )
 
 // Spec is what a pod's interface must be.
@@ -54,7 +55,19 @@ func PrimaryHostName(containerID string) string { return HostName(containerID + 
 // characters, of which 48 bits are the ID's hash. Prefixes of IDs are not used: IDs need not be random.
 func HostName(containerID string) string {
 	sum := sha256.Sum256([]byte(containerID))
-	return "eg" + hex.EncodeToString(sum[:6])
+	return hostPrefix + hex.EncodeToString(sum[:hashBytes])
+}
+
+const (
+	hostPrefix = "eg"
+	hashBytes  = 6
+)
+
+// isHostName says whether a name has the form of HostName's.
+func isHostName(name string) bool {
+	digits, is := strings.CutPrefix(name, hostPrefix)
+	sum, err := hex.DecodeString(digits)
+	return is && err == nil && len(sum) == hashBytes && digits == strings.ToLower(digits)
 }
 
 // HardwareAddr is the MAC that goes with a pod's addresses, as OVN-Kubernetes makes it: 0a:58 and the four bytes of the
