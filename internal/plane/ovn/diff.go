@@ -16,11 +16,13 @@ type change struct {
 	owner plan.Owner
 }
 
-// applyOrder: see table.rank. Removals come after what is made.
+// applyOrder returns the place of the change: see table.rank.
 func (c *change) applyOrder(s schema) int {
 	switch {
+	case c.del && c.row != nil:
+		return removalRank(c.row.table.name)
 	case c.del:
-		return 9
+		return removalRank(tableAddressSet)
 	case c.w == nil:
 		return 1 // elements: after the sets, before the rules that name them
 	}

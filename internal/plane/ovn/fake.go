@@ -203,7 +203,8 @@ func (f *Fake) elemEdits(want *plan.State) (edits []fakeEdit, refused []error) {
 		edits = append(edits, fakeEdit{1, e.Set + " " + e.Addr, put})
 	}
 	for e := range d.Del {
-		edits = append(edits, fakeEdit{9, e.Set + " " + e.Addr, func() { f.held.SetElems.Drop(plan.Owner{}, e) }})
+		drop := func() { f.held.SetElems.Drop(plan.Owner{}, e) }
+		edits = append(edits, fakeEdit{removalRank(tableAddressSet), e.Set + " " + e.Addr, drop})
 	}
 	return edits, refused
 }
@@ -213,7 +214,7 @@ func (f *Fake) editsToDelete(want *plan.State) []fakeEdit {
 	var edits []fakeEdit
 	for id := range f.tableOf(f.held).Rows() {
 		if _, ok := rows[id]; !ok {
-			edits = append(edits, fakeEdit{9, id.String(), func() { f.removeRow(id) }})
+			edits = append(edits, fakeEdit{removalRank(id.Table), id.String(), func() { f.removeRow(id) }})
 		}
 	}
 	return edits

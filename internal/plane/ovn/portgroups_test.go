@@ -1,6 +1,8 @@
 package ovn
 
 import (
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -70,6 +72,43 @@ func TestPortsOfGroups(t *testing.T) {
 	}
 	if out := env.NBCtl("lsp-list", "sw"); strings.Contains(out, "(c)") {
 		t.Errorf("a port is there without its group: %s", out)
+	}
+}
+
+// TestPortsAreClosedThroughout: wherever a large change is cut into transactions, no port is there without the ACL that
+// closes it.
+func TestPortsAreClosedThroughout(t *testing.T) {
+	env := ovntest.StartDatabases(t)
+	p, closed, sw := newNB(t, env, -1), &plan.Rows{}, plan.Switch("sw")
+	closed.AddNB(sw, plan.RowID{}, plan.Cols{"name": "sw"})
+	group := closed.AddPortGroup("closed")
+	closed.AddGroupACL("acl", sw, group, "to-lport", 1000, "", "drop")
+	port := plan.RowID{Table: tableSwitchPort, Name: "a"}
+	plan.Add(&closed.NB, port, plan.Row{Parent: sw, Groups: []plan.RowID{group}, Cols: plan.Cols{"name": "a"}})
+	place := func(s *plan.State, what string) int {
+		return slices.IndexFunc(pending(t, p, s), func(c change) bool { return strings.HasPrefix(c.String(), what) })
+	}
+	s := plan.New()
+	s.Replace(plan.Owner{}, &plan.Rows{}, closed)
+	if acl, port := place(s, "ACL/"), place(s, tableSwitchPort+"/"); acl < 0 || acl > port {
+		t.Errorf("the ACL comes at place %d, the port at %d", acl, port)
+	}
+	grow(t, p, s)
+	empty := plan.New()
+	gone, acl := place(empty, "removal of "+tableSwitchPort), place(empty, "removal of ACL")
+	if group := place(empty, "removal of Port_Group"); gone < 0 || gone > acl || gone > group {
+		t.Errorf("the port goes at place %d, its ACL at %d, its group at %d", gone, acl, group)
+	}
+
+	fake := NewFake()
+	fake.Stepwise, fake.OnStep = true, func(held *plan.State) {
+		_, is := held.NB.Get(port)
+		if _, dropped := held.NB.Get(plan.RowID{Table: "ACL", Name: "acl"}); is && !dropped {
+			t.Error("the fake has the port without its ACL")
+		}
+	}
+	if err := errors.Join(fake.Grow(t.Context(), s), fake.Grow(t.Context(), empty)); err != nil || fake.Writes() < 6 {
+		t.Errorf("%d steps, %v", fake.Writes(), err)
 	}
 }
 

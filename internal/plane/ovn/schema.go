@@ -21,6 +21,7 @@ const (
 	tableAddressSet = "Address_Set"
 	tableEncap      = "Encap"
 	tableMACBinding = "Static_MAC_Binding"
+	tableSwitchPort = "Logical_Switch_Port"
 	tableRouterPort = "Logical_Router_Port"
 	colAddresses    = "addresses"
 )
@@ -44,7 +45,8 @@ type table struct {
 	children map[string]*column
 	// index is the columns that tell rows of a table without external_ids apart; nil for all other tables.
 	index []string
-	// rank orders tables: a row refers to rows of the same or a lower rank only, but for children in columns.
+	// rank orders tables: a row refers to rows of the same or a lower rank only, but for children in columns. No switch
+	// port is there before its ACLs.
 	rank int
 }
 
@@ -87,20 +89,31 @@ func indexedTables(name string) []string {
 	return nil
 }
 
-// tableRank: sets before the rules that name them, groups before the switches and routers that refer to them, children
-// last.
+// tableRank returns the table's place: sets before the rules that name them, groups before the switches and routers
+// that refer to them, ACLs before the ports that they are about, other children last.
 func tableRank(name string, root bool) int {
 	switch {
 	case name == "Load_Balancer":
 		return 1
 	case name == "Logical_Switch" || name == "Logical_Router" || name == "Chassis":
 		return 2
-	case name == "Logical_Switch_Port" || name == tableRouterPort:
+	case name == "ACL":
 		return 3
-	case !root || name == tableMACBinding:
+	case name == tableSwitchPort || name == tableRouterPort:
 		return 4
+	case !root || name == tableMACBinding:
+		return 5
 	}
 	return 0
+}
+
+// removalRank returns the table's place among removals, which come after all that is made: a switch port goes before
+// its ACLs and groups.
+func removalRank(name string) int {
+	if name == tableSwitchPort {
+		return 8
+	}
+	return 9
 }
 
 func newSchema(db ovsdb.DatabaseSchema) schema {
