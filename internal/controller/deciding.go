@@ -70,6 +70,8 @@ func (c *Controller) decideAll(now time.Time) {
 				c.decideBy(now) // others may follow from it, of the same decider, too
 			}
 			decided = append(decided, target{one.Kind, one.Key})
+			// Conditions alone are no change of the world.
+			c.metrics.tally.NoteChanged(world.Entry{Kind: one.Kind, Key: one.Key})
 		}
 	}
 	c.passTime(now) // addresses that were taken from nodes just now

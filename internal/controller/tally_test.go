@@ -63,6 +63,22 @@ func TestObjectsAreCountedByReason(t *testing.T) {
 	})
 }
 
+// TestReadyIsCounted: an object is no longer counted as not Ready once its node says that it holds the address, which
+// changes a condition and nothing else.
+func TestReadyIsCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, _, m, _ := oneAssigned(t, time.Millisecond, "n1")
+		want := []string{`assigned_egress_ips{node="n1"} 1`,
+			`egress_address_info{ip="172.18.0.33",kind="EgressIP",name="e",namespace="",node="n1"} 1`}
+		time.Sleep(time.Second)
+		expectSeries(t, m, append(want, `not_ready_objects{kind="EgressIP",reason="WaitingForNode"} 1`)...)
+		a.hold("n1", map[string][]string{"e": {"172.18.0.33"}})
+		eventually(t, "Ready", "True", func() string { return string(a.condition("e", "Ready").Status) })
+		time.Sleep(time.Second)
+		expectSeries(t, m, want...)
+	})
+}
+
 // TestLastEgressNodeGoes: the pods of an EgressIP whose only node is unlabelled leave with their node's address, and a
 // controller that takes over counts the same.
 func TestLastEgressNodeGoes(t *testing.T) {
