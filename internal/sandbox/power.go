@@ -61,6 +61,22 @@ func (c *Cluster) PowerOn(ctx context.Context, name string) error {
 	return c.refreshAgents(ctx, n)
 }
 
+// PowerOnBare boots a node that is off as it was before anybody installed a pod network: neither Egret nor Open vSwitch
+// starts. Its disk stays as it is. PowerOff and PowerOn give it both back.
+func (c *Cluster) PowerOnBare(ctx context.Context, name string) error {
+	n, err := c.nodeByName(name)
+	if err != nil {
+		return err
+	}
+	unlock, err := lockState(ctx, c.layout, false)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	n.layout.options.CNI = None
+	return n.powerOn()
+}
+
 // dropDeadTokens takes from the node's agents tokens that are bound to a Node object that was deleted: with one the
 // agent would begin while the API server still has it in its cache, and read the file again after a minute only
 // (client-go 0.36). Without an API server to ask, they stay.
