@@ -13,12 +13,23 @@ import (
 )
 
 // TestIsolationAgreesWithOVN: the port in the default network of a pod with another primary network lets in connections
-// of its node to declared probe ports, and all connections to ports that the pod opens. It lets out answers alone.
+// of its node to declared probe ports, and all connections to ports that the pod opens. It lets out answers alone. That
+// is so with few ports, and with so many that they are in one group.
 func TestIsolationAgreesWithOVN(t *testing.T) {
+	for _, more := range []int{0, 60} {
+		t.Run(fmt.Sprint(more, " more ports"), func(t *testing.T) { agreeOnIsolation(t, more) })
+	}
+}
+
+func agreeOnIsolation(t *testing.T, more int) {
 	own := []netip.Addr{netip.MustParseAddr("10.244.1.77"), netip.MustParseAddr("fd00:10:244:1::77")}
 	open := &world.Pod{Namespace: "tenant", Name: "p", UID: "p", Node: "n1", IPs: own, Confirmed: true,
 		ProbePorts: []uint16{8080, 8081}, OpenPorts: []world.OpenPort{{Protocol: "icmp"},
 			{Protocol: "tcp", Port: 9090}, {Protocol: "udp", Port: 53}}}
+	for i := range more {
+		port := world.OpenPort{Protocol: []string{"tcp", "udp", "sctp"}[i%3], Port: uint16(20000 + i)}
+		open.OpenPorts = append(open.OpenPorts, port)
+	}
 	closed := &world.Pod{Namespace: "tenant", Name: "q", UID: "q", Node: "n1", Confirmed: true,
 		IPs: []netip.Addr{own[0].Next(), own[1].Next()}, ProbePorts: []uint16{8080}}
 	c := newCluster(world.SharedGateway)

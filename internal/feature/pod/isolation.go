@@ -17,7 +17,8 @@ import (
 // other pods. IPv6 Neighbor Discovery passes all ACLs.
 //
 // The ACLs are about groups: one of all such ports, and one of each port number that pods open. With an ACL that comes
-// or goes ovn-northd computes all flows again, and with a port that joins a group it does not.
+// or goes ovn-northd computes all flows again, and with a port that joins a group it does not. A pod with many port
+// numbers has a group of its own instead, so that its user cannot make a group and an ACL of each number.
 func isolatePort(w *world.View, part *world.Part, a *world.Attachment, out *plan.Rows) []plan.RowID {
 	primary := w.PrimaryNetwork(a.Namespace)
 	if len(a.Further) == 0 && primary == ref.DefaultNetwork {
@@ -32,8 +33,8 @@ func isolatePort(w *world.View, part *world.Part, a *world.Attachment, out *plan
 	}
 	i := isolation{part: part, sw: plan.Switch(plan.DefaultNames().NodeSwitch(w.Self)), out: out}
 	i.closePort()
-	i.admitProbes(p.ProbePorts)
 	i.admitOpen(p.OpenPorts)
+	i.admitPorts(a.Key(), i.listPorts(p))
 	slices.SortFunc(i.groups, func(a, b plan.RowID) int { return strings.Compare(a.Name, b.Name) })
 	return slices.Compact(i.groups)
 }
@@ -77,29 +78,74 @@ func (i *isolation) closePort() {
 	}
 }
 
-func (i *isolation) admitProbes(ports []uint16) {
+// admitOpen opens ARP with all neighbours, with clients among them, and with the router to other clients. It opens
+// pings, too.
+func (i *isolation) admitOpen(ports []world.OpenPort) {
+	if len(ports) > 0 {
+		i.admitMatch("egret-open", "to-lport", "arp")
+		i.admitMatch("egret-open", "from-lport", "arp")
+	}
+	if slices.ContainsFunc(ports, func(o world.OpenPort) bool { return o.Protocol == "icmp" }) {
+		i.admitMatch("egret-open-icmp", "to-lport", "(icmp4.type == 8 || icmp6.type == 128)")
+	}
+}
+
+// portList is the numbers of one protocol's ports that a pod opens.
+type portList struct {
+	group, protocol string // group is what the names of their groups begin with
+	from            string // a condition about clients; "": all clients
+	numbers         []string
+}
+
+// matchOf is for packets to some of the ports.
+func (l portList) matchOf(numbers ...string) string {
+	list := numbers[0]
+	if len(numbers) > 1 {
+		list = "{" + strings.Join(numbers, ", ") + "}"
+	}
+	return l.protocol + ".dst == " + list + l.from
+}
+
+// listPorts lists the ports of probes, for the node, and those that the pod opens.
+func (i *isolation) listPorts(p *world.Pod) []portList {
 	var sources []string
 	for _, s := range i.part.Subnets {
 		sources = append(sources, world.FamilyOf(s.Addr()).Match()+".src == "+managementAddr(s))
 	}
-	for _, port := range ports {
-		number := plan.Itoa(int(port))
-		i.admitMatch("egret-probed-tcp-"+number, "to-lport",
-			"tcp.dst == "+number+" && ("+strings.Join(sources, " || ")+")")
+	lists := []portList{{group: "egret-probed-tcp-", protocol: "tcp",
+		from: " && (" + strings.Join(sources, " || ") + ")"}}
+	for _, port := range p.ProbePorts {
+		lists[0].numbers = append(lists[0].numbers, plan.Itoa(int(port)))
 	}
+	for _, protocol := range []string{"tcp", "udp", "sctp"} {
+		l := portList{group: "egret-open-" + protocol + "-", protocol: protocol}
+		for _, o := range p.OpenPorts {
+			if o.Protocol == protocol {
+				l.numbers = append(l.numbers, plan.Itoa(int(o.Port)))
+			}
+		}
+		lists = append(lists, l)
+	}
+	return slices.DeleteFunc(lists, func(l portList) bool { return len(l.numbers) == 0 })
 }
 
-// admitOpen opens ports, and ARP with all neighbours: with clients among them, and with the router to other clients.
-func (i *isolation) admitOpen(ports []world.OpenPort) {
-	for _, o := range ports {
-		number := plan.Itoa(int(o.Port))
-		i.admitMatch("egret-open", "to-lport", "arp")
-		i.admitMatch("egret-open", "from-lport", "arp")
-		switch o.Protocol {
-		case "tcp", "udp", "sctp":
-			i.admitMatch("egret-open-"+o.Protocol+"-"+number, "to-lport", o.Protocol+".dst == "+number)
-		case "icmp":
-			i.admitMatch("egret-open-icmp", "to-lport", "(icmp4.type == 8 || icmp6.type == 128)")
+// mostShared is of how many port numbers a pod's port is in groups that it shares.
+const mostShared = 8
+
+// admitPorts opens ports of a pod: by groups of all pods with the port, or by one group with one ACL.
+func (i *isolation) admitPorts(pod string, lists []portList) {
+	count, all := 0, []string{}
+	for _, l := range lists {
+		count += len(l.numbers)
+		all = append(all, "("+l.matchOf(l.numbers...)+")")
+	}
+	if count > mostShared {
+		i.admitMatch("egret-ports/"+pod, "to-lport", "("+strings.Join(all, " || ")+")")
+		return
+	}
+	for _, l := range lists {
+		for _, number := range l.numbers {
+			i.admitMatch(l.group+number, "to-lport", l.matchOf(number))
 		}
 	}
 }

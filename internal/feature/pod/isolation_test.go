@@ -1,6 +1,7 @@
 package pod_test
 
 import (
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
@@ -8,13 +9,22 @@ import (
 	"github.com/egret-net/egret/internal/compile"
 	"github.com/egret-net/egret/internal/compile/compiletest"
 	"github.com/egret-net/egret/internal/feature/all"
+	"github.com/egret-net/egret/internal/feature/pod"
+	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/trace"
 	"github.com/egret-net/egret/internal/world"
 )
 
 // TestIsolation: the port in the default network of a pod with another primary network lets in connections of its node
-// to declared probe ports, and all connections to ports that the pod opens. It lets out answers alone.
+// to declared probe ports, and all connections to ports that the pod opens. It lets out answers alone. That is so with
+// few ports, and with so many that they are in one group.
 func TestIsolation(t *testing.T) {
+	for _, more := range []int{0, 60} {
+		t.Run(fmt.Sprint(more, " more ports"), func(t *testing.T) { checkIsolation(t, more) })
+	}
+}
+
+func checkIsolation(t *testing.T, more int) {
 	own := []netip.Addr{netip.MustParseAddr("10.244.1.77"), netip.MustParseAddr("fd00:10:244:1::77")}
 	for _, mode := range []world.GatewayMode{world.SharedGateway, world.LocalGateway} {
 		net := trace.Network{}
@@ -25,6 +35,10 @@ func TestIsolation(t *testing.T) {
 			p := &world.Pod{Namespace: "tenant", Name: "p", UID: "p", Node: "n1", IPs: own, Confirmed: true,
 				ProbePorts: []uint16{8080}, OpenPorts: []world.OpenPort{{Protocol: "icmp"},
 					{Protocol: "tcp", Port: 9090}, {Protocol: "udp", Port: 53}}}
+			for i := range more {
+				port := world.OpenPort{Protocol: []string{"tcp", "udp", "sctp"}[i%3], Port: uint16(20000 + i)}
+				p.OpenPorts = append(p.OpenPorts, port)
+			}
 			for _, p := range []*world.Pod{p, compiletest.Pod(3, "n1"), compiletest.Pod(1, "n2")} {
 				w.SetPod(p)
 				if p.Node == node {
@@ -110,4 +124,45 @@ func TestIsolation(t *testing.T) {
 			t.Error("a pod with a further interface is not isolated while its namespace is unknown")
 		}
 	}
+}
+
+// TestGroupsAreFew: whatever ports a pod names, it has few groups and ACLs. Up to eight numbers it shares them with all
+// pods that have the same.
+func TestGroupsAreFew(t *testing.T) {
+	if have := len(rowsOfPorts("p", 6, 2)) - len(rowsOfPorts("p", 5, 2)); have != 2 {
+		t.Errorf("the eighth port number has %d rows, want a group and an ACL", have)
+	}
+	both := rowsOfPorts("q", 7, 1)
+	for id := range rowsOfPorts("p", 7, 1) {
+		if both[id] == nil {
+			t.Errorf("pods with the same ports do not share %s", id)
+		}
+	}
+	few, many := rowsOfPorts("p", 0, 9), rowsOfPorts("p", 64, 64)
+	if len(few) > 12 || len(few) != len(many) {
+		t.Errorf("nine ports have %d groups and ACLs, and 128 have %d", len(few), len(many))
+	}
+}
+
+// rowsOfPorts are the groups and ACLs of a pod with so many ports of probes and open ports.
+func rowsOfPorts(name string, probed, open int) map[plan.RowID]plan.Cols {
+	w := compiletest.Small("n1", world.SharedGateway)
+	p := compiletest.Pod(1, "n1")
+	p.Name = name
+	for i := range probed {
+		p.ProbePorts = append(p.ProbePorts, uint16(1000+i))
+	}
+	for i := range open {
+		p.OpenPorts = append(p.OpenPorts, world.OpenPort{Protocol: "tcp", Port: uint16(2000 + i)})
+	}
+	w.SetNamespace(&world.Namespace{Name: p.Namespace, OwnNetwork: true})
+	w.SetPod(p)
+	w.SetAttachment(compiletest.Attachment(p))
+	out := map[plan.RowID]plan.Cols{}
+	for id, row := range compile.Full(w, []compile.Feature{pod.Ports{}}).NB.Rows() {
+		if id.Table != "Logical_Switch_Port" {
+			out[id] = row.Cols
+		}
+	}
+	return out
 }
