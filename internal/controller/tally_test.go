@@ -72,10 +72,15 @@ func TestReadyIsCounted(t *testing.T) {
 			`egress_address_info{ip="172.18.0.33",kind="EgressIP",name="e",namespace="",node="n1"} 1`}
 		time.Sleep(time.Second)
 		expectSeries(t, m, append(want, `not_ready_objects{kind="EgressIP",reason="WaitingForNode"} 1`)...)
-		a.hold("n1", map[string][]string{"e": {"172.18.0.33"}})
-		eventually(t, "Ready", "True", func() string { return string(a.condition("e", "Ready").Status) })
-		time.Sleep(time.Second)
-		expectSeries(t, m, want...)
+		for range 2 { // the second time the EgressIP is in force already
+			a.hold("n1", map[string][]string{"e": {"172.18.0.33"}})
+			eventually(t, "Ready", "True", func() string { return string(a.condition("e", "Ready").Status) })
+			time.Sleep(time.Second)
+			expectSeries(t, m, want...)
+			a.hold("n1", nil)
+			time.Sleep(time.Second)
+			expectSeries(t, m, append(want, `not_ready_objects{kind="EgressIP",reason="WaitingForNode"} 1`)...)
+		}
 	})
 }
 
