@@ -123,7 +123,7 @@ unit: race-deps ## check: the tests that need no cluster, with the race detector
 
 .PHONY: race-deps
 race-deps:
-	@hack/step 'packages of the race detector' hack/deps gcc libc6-dev
+	@hack/step 'packages of unit tests: race detector, promtool' hack/deps gcc libc6-dev prometheus
 
 .PHONY: unit-long
 unit-long: export RAPID_SEED := $(RAPID_SEED)
@@ -145,7 +145,7 @@ fuzz: ## more: look for inputs that break parsers and mirrors (FUZZTIME=1m each)
 # LoadBalancer its address, or takes it.
 .PHONY: e2e
 e2e: ## check: real packets between real pods, in shared gateway mode (nodes probed at port 9), then in local (agents asked)
-	@hack/step 'packages of e2e' hack/deps frr
+	@hack/step 'packages of e2e' hack/deps frr prometheus
 	hack/e2e shared
 	EGRET_E2E_HEALTHCHECK_PORT=9107 hack/e2e local
 	EGRET_E2E_METALLB=1 hack/e2e shared -run TestMetalLB

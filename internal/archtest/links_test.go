@@ -19,7 +19,7 @@ var (
 // TestLinksResolve: the pages of docs, the README and those of packages link to files and headings that exist.
 func TestLinksResolve(t *testing.T) {
 	pages := []string{filepath.Join(root, "README.md")}
-	for _, pattern := range []string{"docs/*.md", "internal/*/README.md", "internal/*/*/README.md"} {
+	for _, pattern := range []string{"docs/*.md", "docs/*/*.md", "internal/*/README.md", "internal/*/*/README.md"} {
 		found, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil {
 			t.Fatal(err)
