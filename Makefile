@@ -173,7 +173,14 @@ test-chart: ## more: whether deploy/ is what Helm makes of the chart, and what t
 
 .PHONY: test-manifests
 test-manifests: build image ## more: deploy/ and deploy/cluster, installed with kubectl on a cluster of its own
-	EGRET_MANIFESTS=1 go test -trimpath -count=1 -timeout 30m -v ./test/manifests
+	EGRET_MANIFESTS=1 go test -trimpath -count=1 -timeout 30m -v -run '^TestManifests$$' ./test/manifests
+
+bin/helm: deploy/helm/tools/go.mod deploy/helm/tools/go.sum
+	@hack/step 'Helm (3 minutes when cold)' go build -C deploy/helm/tools $(FLAGS) -ldflags '$(STRIP)' -o $(CURDIR)/$@ helm.sh/helm/v4/cmd/helm
+
+.PHONY: test-helm
+test-helm: build image chart bin/helm ## more: helm install of the commit before, and helm upgrade to this one, on a cluster of its own
+	EGRET_MANIFESTS=1 EGRET_CHART=$(CURDIR)/bin/egret-$(VERSION:v%=%).tgz go test -trimpath -count=1 -timeout 30m -v -run '^TestManifestsByHelm$$' ./test/manifests
 
 # docs/contributing.md says how to read what it finds. The unit tests tell 100 stories, drawn by the commit's seed.
 SIMULATE_TIME ?= 1h
@@ -198,7 +205,7 @@ test-families: build ## more: the core of e2e in IPv4-only and IPv6-only cluster
 
 .PHONY: test-all
 test-all: export EGRET_E2E_MATRIX := 1
-test-all: test test-chart test-families test-manifests test-kernel ## more: test, test-chart, test-families, test-manifests, test-kernel, 3 min of chaos, the control plane's tests, and more runs of the property tests
+test-all: test test-chart test-families test-manifests test-helm test-kernel ## more: test, test-chart, test-families, test-manifests, test-helm, test-kernel, 3 min of chaos, the control plane's tests, and more runs of the property tests
 	$(MAKE) --no-print-directory chaos CHAOS='-for 3m $(CHAOS)'
 	go test -C sandbox/controlplane -trimpath -vet=off ./...
 	RAPID_CHECKS=1000 go test -trimpath -count=1 -timeout 2h ./internal/...

@@ -30,6 +30,7 @@ var egressIP = netip.MustParseAddr("172.18.0.77")
 // then once more after all but Open vSwitch has been replaced, as in an upgrade.
 func TestManifests(t *testing.T) {
 	l := start(t)
+	l.load(".")
 	l.kubectl("apply", "-f", "../../deploy")
 	l.certify()
 	as := l.certifyMetrics()
@@ -38,9 +39,7 @@ func TestManifests(t *testing.T) {
 	l.rolledOut()
 	l.pods()
 	l.network("before")
-	l.apply(fmt.Sprintf(`{"apiVersion":"k8s.ovn.org/v1","kind":"EgressIP","metadata":{"name":"web"},"spec":{"egressIPs":[%q],
-		"namespaceSelector":{},"podSelector":{"matchLabels":{"app":"web"}}}}`, egressIP))
-	l.kubectl("label", "node", l.nodes[1].Name, "k8s.ovn.org/egress-assignable=")
+	l.egress()
 	l.leaves()
 	l.unprivileged()
 	l.measured(as)
@@ -166,7 +165,7 @@ type lab struct {
 	nodes []sandbox.Member
 }
 
-// start brings up nodes without a pod network, with the product's image on each.
+// start brings up nodes without a pod network.
 func start(t *testing.T) *lab {
 	t.Helper()
 	o := options(t)
@@ -181,13 +180,19 @@ func start(t *testing.T) *lab {
 	}
 	l := &lab{c, t, c.Nodes()}
 	t.Cleanup(l.look)
+	return l
+}
+
+// load gives each node the product's image that is in a folder below bin. It has the same name, whatever is in it.
+func (l *lab) load(folder string) {
+	l.t.Helper()
+	file := filepath.Join("/opt/egret/bin", folder, image.Egret().File)
 	for _, n := range l.nodes {
-		if _, err := c.ExecIn(t.Context(), n.Name, "ctr", "--namespace", "k8s.io", "images", "import",
-			"/opt/egret/bin/"+image.Egret().File); err != nil {
-			t.Fatal(err)
+		if out, err := l.ExecIn(l.t.Context(), n.Name, "ctr", "--namespace", "k8s.io", "images", "import",
+			file); err != nil {
+			l.t.Fatalf("%v: %s", err, out)
 		}
 	}
-	return l
 }
 
 func options(t *testing.T) sandbox.Options {
@@ -279,6 +284,14 @@ func (l *lab) network(when string) {
 			return err
 		})
 	}
+}
+
+// egress has the pods leave by the second node, with the egress IP.
+func (l *lab) egress() {
+	l.t.Helper()
+	l.apply(fmt.Sprintf(`{"apiVersion":"k8s.ovn.org/v1","kind":"EgressIP","metadata":{"name":"web"},"spec":{"egressIPs":[%q],
+		"namespaceSelector":{},"podSelector":{"matchLabels":{"app":"web"}}}}`, egressIP))
+	l.kubectl("label", "node", l.nodes[1].Name, "k8s.ovn.org/egress-assignable=")
 }
 
 // leaves says that every pod is seen outside with the egress IP.

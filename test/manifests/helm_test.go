@@ -1,0 +1,105 @@
+package manifests
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/egret-net/egret/internal/sandbox/image"
+	"github.com/egret-net/egret/internal/sandbox/rootfs"
+)
+
+const bin = "../../bin"
+
+// TestManifestsByHelm: Helm installs the chart of the commit before this one, with the image of that commit. Pods get a
+// network, and leave with an egress IP. Then Helm upgrades to the packaged chart and the image of this commit, and a
+// setting changes: all pods of Egret's but Open vSwitch's are replaced, and no connection fails or has another source.
+func TestManifestsByHelm(t *testing.T) {
+	options(t) // skips before anything is built
+	chart, folder := former(t)
+	l := start(t)
+	l.load(folder)
+	l.helm("install", "egret", chart, "--create-namespace")
+	l.kubectl("wait", "--for=condition=Ready", "node", "--all", "--timeout", patience.String())
+	l.rolledOut()
+	l.pods()
+	l.network("after the installation")
+	l.egress()
+	l.leaves()
+
+	l.load(".")
+	agents := l.names("egret-node")
+	end := l.asking(0, 1)
+	l.helm("upgrade", "egret", os.Getenv("EGRET_CHART"), "--set", "settings.LOG_FORMAT=json")
+	l.rolledOut()
+	end()
+	for _, name := range l.names("egret-node") {
+		if strings.Contains(strings.Join(agents, " "), name) {
+			t.Errorf("%s has not been replaced", name)
+		}
+	}
+	l.network("after the upgrade")
+	l.leaves()
+	l.logged()
+	l.noneRestarted()
+}
+
+// names are those of an app's pods.
+func (l *lab) names(app string) []string {
+	l.t.Helper()
+	return strings.Fields(l.kubectl("-n", "egret-system", "get", "pods", "-l", "app="+app, "-o",
+		"jsonpath={.items[*].metadata.name}"))
+}
+
+// helm does something with the release of that name, with the values that a sandbox needs.
+func (l *lab) helm(args ...string) {
+	l.t.Helper()
+	args = append(args, "--namespace", "egret-system", "--set",
+		"settings.KUBERNETES_SERVICE_HOST="+apiServer+",settings.DATAPATH="+l.Datapath())
+	cmd := exec.CommandContext(l.t.Context(), filepath.Join(bin, "helm"), args...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+l.Kubeconfig())
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		l.t.Fatalf("helm %s: %v: %s", strings.Join(args, " "), err, out)
+	}
+	l.t.Logf("helm %s\n%s", strings.Join(args, " "), out)
+}
+
+// former makes the chart and the image of the commit before this one, and returns the chart's folder and that of the
+// image, below bin.
+func former(t *testing.T) (chart, folder string) {
+	t.Helper()
+	source := t.TempDir()
+	files := run(t, nil, "git", "-C", "../..", "archive", "HEAD~1")
+	run(t, files, "tar", "-x", "-C", source)
+	out, err := os.MkdirTemp(bin, "former-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(out) })
+	out, err = filepath.Abs(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, nil, "env", "CGO_ENABLED=0", "go", "build", "-C", source, "-trimpath", "-buildvcs=false", "-o", out,
+		"./cmd/egret-node", "./cmd/egret-controller", "./cmd/egret-cni")
+	if err := image.BuildEgret(rootfs.Dir(), out, out, func(line string) { t.Log(line) }); err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(source, "deploy/helm/egret"), filepath.Base(out)
+}
+
+// run returns what a command prints that reads input.
+func run(t *testing.T, input []byte, command ...string) []byte {
+	t.Helper()
+	cmd, complaints := exec.CommandContext(t.Context(), command[0], command[1:]...), &bytes.Buffer{}
+	cmd.Stdin, cmd.Stderr = bytes.NewReader(input), complaints
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s: %v: %s", strings.Join(command, " "), err, complaints)
+	}
+	return out
+}
