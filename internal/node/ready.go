@@ -68,8 +68,8 @@ func (a *Agent) missingOfLoop() (lines []string) {
 		lines = append(lines, fmt.Sprintf("cluster: these lists are not read yet: %s: is the API server reached?",
 			strings.Join(unlisted, ", ")))
 	}
-	if err := a.Ready(); err != nil {
-		lines = append(lines, "plan: "+err.Error())
+	if text := a.missingOfPlan(); text != "" {
+		lines = append(lines, "plan: "+text)
 	}
 	return lines
 }

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -17,8 +18,10 @@ import (
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/metrics"
 	"github.com/egret-net/egret/internal/node/cniserver"
+	"github.com/egret-net/egret/internal/plan"
 	"github.com/egret-net/egret/internal/plane"
 	"github.com/egret-net/egret/internal/plane/pulse"
+	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -118,4 +121,56 @@ func TestReadyz(t *testing.T) {
 	a.loop.Wake()
 	time.Sleep(2500 * time.Millisecond) // an answer may be so old
 	expect(http.StatusOK, "ok\n")
+}
+
+// TestReadyzOfRefusedRows: an agent is not ready before its targets have taken the rows that its node has anyway. Rows
+// that are there for a pod do not count.
+func TestReadyzOfRefusedRows(t *testing.T) {
+	a, target := startLateAgent(t, &lateServer{version: 5})
+	refuse := func(names ...string) {
+		t.Helper()
+		err := a.loop.DoAndWait(t.Context(), func(w *world.World) {
+			w.SetAttachment(compiletest.Attachment(compiletest.Pod(1, "n1")))
+			target.Refuse = func(id plan.RowID, _ plan.Row) error {
+				if slices.Contains(names, id.Name) {
+					return errors.New("no\nfurther lines")
+				}
+				return nil
+			}
+		})
+		if err != nil && len(plane.Refusals(err)) == 0 {
+			t.Fatal(err)
+		}
+		a.loop.Wake()
+	}
+	refuse("breth0_n1", "ns1_p1")
+	a.started.Store(false) // as if no round had gone through before
+	a.complete.Store(false)
+	a.loop.Wake()
+	expect := serveReadyz(t, a)
+	expect(http.StatusServiceUnavailable, "plan: rows of the node itself were refused (1 of them): nb refused "+
+		"\"Logical_Switch_Port/breth0_n1\" of zone: no: see the problems of EgressNode n1\n"+lacksCNI)
+	refuse("ns1_p1")
+	expect(http.StatusServiceUnavailable, lacksCNI)
+	refuse("breth0_n1")
+	time.Sleep(2500 * time.Millisecond) // an answer may be so old
+	expect(http.StatusServiceUnavailable, lacksCNI)
+}
+
+// TestOwnRows: of refused rows those count that no user's object is the reason of.
+func TestOwnRows(t *testing.T) {
+	for own, owners := range map[bool][]plan.Owner{
+		true: {{Feature: "zone"}, {Feature: "service-node-health", Object: ref.Of(ref.Node, "n1")}},
+		false: {{}, {Feature: "zone", Object: ref.Of(ref.LogicalNetwork, "blue")},
+			{Feature: "zone-remote", Object: ref.Of(ref.Node, "n2")}, {Feature: "pod", Object: ref.Of(ref.Pod, "a/b")},
+			{Feature: "service", Object: ref.Of(ref.Service, "a/b")},
+			{Feature: "egressip", Object: ref.Of(ref.EgressIP, "e")}},
+	} {
+		for _, o := range owners {
+			refused := []*plane.Refused{{Plane: "nb", Owner: o, Row: "r", Err: errors.New("no")}}
+			if text := describeRefused("n1", refused); own != (text != "") {
+				t.Errorf("refused of %v: %q", o, text)
+			}
+		}
+	}
 }
