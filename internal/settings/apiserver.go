@@ -4,7 +4,11 @@ import (
 	"flag"
 	"fmt"
 	"net"
+	"net/netip"
 	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // APIServer is where a program in a pod finds the API server.
@@ -31,8 +35,20 @@ func (a *APIServer) AddressFor(kubeconfig string) (string, error) {
 		return "", fmt.Errorf("where the API server is has not been set: give KUBERNETES_SERVICE_HOST in ConfigMap " +
 			"egret-system/egret, or --api-server-host, the host that `kubectl config view --minify` names as server; " +
 			"nodes must reach it without a ClusterIP")
+	case !isHost(a.host):
+		return "", fmt.Errorf("--api-server-host %q is neither an address nor a name: give KUBERNETES_SERVICE_HOST in "+
+			"ConfigMap egret-system/egret without https:// and without a port, such as 192.0.2.1 or api.example.org, and "+
+			"the port in KUBERNETES_SERVICE_PORT", a.host)
 	case a.port < 1 || a.port > 65535:
 		return "", fmt.Errorf("--api-server-port %d: give a TCP port, such as 6443", a.port)
 	}
 	return net.JoinHostPort(a.host, strconv.Itoa(int(a.port))), nil
+}
+
+// isHost says whether a text is an address without brackets, or a name of DNS.
+func isHost(text string) bool {
+	if _, err := netip.ParseAddr(text); err == nil {
+		return true
+	}
+	return len(validation.IsDNS1123Subdomain(strings.ToLower(strings.TrimSuffix(text, ".")))) == 0
 }

@@ -79,6 +79,14 @@ func TestAPIServer(t *testing.T) {
 		{"--api-server-host=192.0.2.1", "", "192.0.2.1:6443", ""},
 		{"--api-server-host=2001:db8::1 --api-server-port=443", "", "[2001:db8::1]:443", ""},
 		{"--api-server-host=api.example.org --api-server-port=0", "", "", "--api-server-port 0: give a TCP port"},
+		{"--api-server-host=API.example.org.", "", "API.example.org.:6443", ""},
+		{"--api-server-host=fe80::1%eth0", "", "[fe80::1%eth0]:6443", ""},
+		{"--api-server-host=https://192.0.2.1:6443", "", "", `"https://192.0.2.1:6443" is neither an address nor a name`},
+		{"--api-server-host=https://192.0.2.1", "/etc/kubeconfig", "", ""},
+		{"--api-server-host=https://api.example.org", "", "", "without https:// and without a port"},
+		{"--api-server-host=api.example.org:6443", "", "", "and the port in KUBERNETES_SERVICE_PORT"},
+		{"--api-server-host=192.0.2.1:6443", "", "", "is neither"},
+		{"--api-server-host=[2001:db8::1]", "", "", "is neither"},
 	} {
 		f := flag.NewFlagSet("egret", flag.ContinueOnError)
 		a := APIServerFlags(f)
