@@ -90,17 +90,19 @@ type Machine struct {
 	// steered there. Another pod may have had it, which was deleted before this process saw any, or was on another
 	// node, or in another network that had the number.
 	fresh map[int]moment
-	// selected is the moment that a node must have followed to know what objects select: of the pods of one namespace,
-	// and with "" of all.
-	selected map[string]moment
-	known    map[world.Entry]known
-	changed  []world.Entry // in the world, since the last step
+	// selected is the moment that a node must have followed to know what objects select, and altered to know all that
+	// decides which of them have claims.
+	selected, altered map[selection]moment
+	latest            map[world.Kind]moment // of the last change of pods, or that selected or altered notes
+	known             map[world.Entry]known
+	changed           []world.Entry // in the world, since the last step
 
 	// Of the step under way.
 	w     *world.World
 	now   time.Time
 	out   Result
-	ended bool // claims have
+	ended bool          // claims have
+	turns []world.Entry // objects that may have got packets
 }
 
 // Begin makes the machine work, once the cluster is known.
@@ -110,7 +112,8 @@ func (m *Machine) Begin(w *world.World, f Former) {
 	m.readers = world.NewReaders(m.stale)
 	m.pods, m.byAddr = map[string]*pod{}, map[world.PodAddr]*address{}
 	m.nodes, m.former, m.ends, m.fresh = map[string]*node{}, &f, beforeStart, map[int]moment{0: unnamed}
-	m.selected, m.known = map[string]moment{}, map[world.Entry]known{}
+	m.selected, m.altered = map[selection]moment{}, map[selection]moment{}
+	m.latest, m.known = map[world.Kind]moment{}, map[world.Entry]known{}
 	for _, byObject := range f.Nodes {
 		for _, nodes := range byObject {
 			for _, name := range nodes {
@@ -234,6 +237,8 @@ func (m *Machine) followPods() {
 	for _, key := range sortedKeys(keys) {
 		m.followPod(key, changed)
 	}
+	m.noteTurns(changed)
+	m.forgetFormerStates(changed)
 	if m.former = nil; m.ended {
 		m.ends++
 	}

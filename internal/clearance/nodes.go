@@ -38,7 +38,7 @@ func (m *Machine) nodesBehind(f former, waits bool) (names []string) {
 	for name, n := range m.nodes {
 		asked := n.cleared || n.asking != 0 || n.claims > 0
 		if !n.older && asked && n.heard < f.end && (f.everywhere || slices.Contains(f.at, name)) {
-			if names = append(names, name); f.end == unnamed {
+			if names = append(names, name); f.end == unnamed || f.unclaimed && !waits {
 				continue
 			}
 			n.due = max(n.due, f.end)

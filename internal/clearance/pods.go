@@ -1,8 +1,11 @@
 package clearance
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
+
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/egret-net/egret/internal/destinations"
 	"github.com/egret-net/egret/internal/ref"
@@ -14,6 +17,9 @@ type pod struct {
 	addrs  []world.PodAddr // in all networks: a node may not know yet by which the pod talks to the outside
 	said   []netip.Addr    // in its primary network, that other nodes can know of
 	claims [2][]claim      // by family
+	labels labels.Set
+	// changed is the moment that a node must have followed to know the pod's labels and addresses.
+	changed moment
 }
 
 // claim is an object's to a pod's packets.
@@ -42,6 +48,9 @@ type former struct {
 	end        moment
 	everywhere bool     // any node may translate by it
 	at         []string // else these
+	// unclaimed: it was no claim, but what nodes may know of the address, and take for one of an object that comes.
+	// They are asked only where another claim begins.
+	unclaimed bool
 }
 
 // followPod takes in one pod.
@@ -60,8 +69,10 @@ func (m *Machine) followPod(key string, changed map[world.PodAddr]struct{}) {
 		m.pods[key] = now
 	}
 	now.inheritNames(old)
+	m.noteChange(now, old)
 	m.countNeeded(old, -1)
 	m.countNeeded(now, 1)
+	m.noteFormerState(now, old)
 	for _, at := range old.addrs {
 		changed[at] = struct{}{}
 		f, has := world.FamilyOf(at.IP), slices.Contains(now.addrs, at)
@@ -82,6 +93,22 @@ func (m *Machine) followPod(key string, changed map[world.PodAddr]struct{}) {
 	m.beginClaims(key, now, old)
 }
 
+// noteChange notes whether nodes that have followed the pod as it was know it.
+func (m *Machine) noteChange(now, old *pod) {
+	if now.changed = old.changed; now.knownAs(old) {
+		return
+	}
+	if now.changed = beforeStart; m.former == nil {
+		now.changed, m.ended = m.ends+1, true
+	}
+	m.latest[world.KindPod] = now.changed
+}
+
+// knownAs says whether others know nothing else of a pod than of one before.
+func (p *pod) knownAs(o *pod) bool {
+	return maps.Equal(p.labels, o.labels) && slices.Equal(p.addrs, o.addrs) && slices.Equal(p.said, o.said)
+}
+
 // inheritNames has claims that go on know of the nodes that their objects' status has named.
 func (p *pod) inheritNames(old *pod) {
 	for f, claims := range p.claims {
@@ -100,31 +127,40 @@ func (p *pod) inheritNames(old *pod) {
 	}
 }
 
-// beginClaims notes which claims of a pod have begun. A node that knows of a pod that has come under an object, and not
-// of what objects select by now, may translate for the one that would have selected it before.
+// beginClaims notes which claims of a pod have begun. A node that knows of a pod that has come under an object, or has
+// got other labels, and not of what objects select by now, may translate for the one that would have selected it
+// before.
 func (m *Machine) beginClaims(key string, p, old *pod) {
 	for f, claims := range p.claims {
 		for i := range claims {
 			c := &claims[i]
-			switch {
-			case c.begun != never:
+			began := m.beginClaim(c, len(world.Family(f).OfAddrs(p.said)) > 0)
+			if m.former != nil || !began && p.changed == old.changed {
 				continue
-			case m.former != nil:
-				c.begun = beforeStart
-				continue
-			}
-			if c.begun, m.ended = m.ends+1, true; len(world.Family(f).OfAddrs(p.said)) == 0 {
-				c.begun = unnamed
 			}
 			selected := m.selectedFor(key, claims, world.Family(f))
 			for _, at := range p.addrs {
-				goesOn := slices.Contains(old.addrs, at) && slices.ContainsFunc(old.claims[f], c.isBy)
+				goesOn := p.changed == old.changed && slices.ContainsFunc(old.claims[f], c.isBy)
 				if world.FamilyOf(at.IP) == world.Family(f) && !goesOn {
 					m.noteEnd(at, former{to: c.to, end: max(selected, m.selectedAt(key, at.IP)), everywhere: true})
 				}
 			}
 		}
 	}
+}
+
+// beginClaim says whether a claim to packets from an address that others may know of has begun.
+func (m *Machine) beginClaim(c *claim, said bool) bool {
+	if c.begun != never {
+		return false
+	}
+	if c.begun = beforeStart; m.former != nil {
+		return true
+	}
+	if c.begun, m.ended = m.ends+1, true; !said {
+		c.begun = unnamed
+	}
+	return true
 }
 
 func (c claim) isBy(o claim) bool { return o.by == c.by && o.network == c.network }
@@ -146,7 +182,7 @@ func (m *Machine) readPod(key string) *pod {
 	}
 	view := m.readers.ReaderOf(key).Reading(m.w)
 	p := view.Pod(key)
-	out := &pod{addrs: view.ClaimedAddrs(p)}
+	out := &pod{addrs: view.ClaimedAddrs(p), labels: p.Labels}
 	network := view.Network(view.PrimaryNetwork(p.Namespace))
 	if network == nil {
 		return out
@@ -269,7 +305,8 @@ func (m *Machine) noteEnd(at world.PodAddr, f former) {
 	for _, o := range append(a.formers, f) {
 		o.by = m.existing(o.by)
 		same := slices.IndexFunc(all, func(x former) bool {
-			return x.everywhere && o.everywhere && slices.Equal(x.by, o.by)
+			return x.everywhere == o.everywhere && x.unclaimed == o.unclaimed && slices.Equal(x.at, o.at) &&
+				slices.Equal(x.by, o.by)
 		})
 		if same < 0 {
 			all = append(all, o)
@@ -296,7 +333,7 @@ func (m *Machine) publishFormer(at world.PodAddr) {
 	a := m.byAddr[at]
 	var list []world.Former
 	a.formers = slices.DeleteFunc(a.formers, func(f former) bool {
-		nodes := m.nodesBehind(f, len(a.pods) > 0)
+		nodes := m.nodesBehind(f, m.waitFor(f, a))
 		if len(nodes) > 0 {
 			list = append(list, world.Former{By: f.by, To: f.to, Nodes: nodes})
 		}

@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/netip"
 	"slices"
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/labels"
 	"pgregory.net/rapid"
 
 	"github.com/egret-net/egret/internal/clearance"
@@ -22,7 +22,7 @@ import (
 type change func(*world.World)
 
 // kinds of objects, each with a watch.
-var kinds = []string{"pod", "namespace", "network", "egressip", "traffic", "report"}
+var kinds = []string{"pod", "namespace", "network", "egressip", "traffic", "report", "service", "egressservice"}
 
 // event is one of a kind.
 type event struct {
@@ -164,7 +164,7 @@ func (h *history) restart() {
 	for at, objects := range h.led {
 		for object := range objects {
 			former.Pods[at] = append(former.Pods[at], object)
-			node := h.w.PlacementOf(object.Key()).Items[0].Node
+			node := nodeOf(h.w, object)
 			nodes := former.Nodes[world.FamilyOf(at.IP)]
 			nodes[object] = slices.Compact(append(nodes[object], node))
 		}
@@ -211,20 +211,19 @@ func (h *history) eachClaim(f func(at world.PodAddr, by ref.Object, node string)
 		network := h.w.Network(h.w.PrimaryNetwork(p.Namespace))
 		for _, ip := range h.w.Attachment(key).In(network.Name) {
 			for _, c := range h.w.Claims(p, network.Name, world.FamilyOf(ip)) {
-				to := ipOf(h.w, c.By, world.FamilyOf(ip))
-				f(world.PodAddr{Network: network.ID, IP: ip}, c.By, h.w.PlacementOf(c.By.Key()).Assignee(to))
+				f(world.PodAddr{Network: network.ID, IP: ip}, c.By, nodeOf(h.w, c.By))
 			}
 		}
 	}
 }
 
-func ipOf(w *world.World, by ref.Object, f world.Family) netip.Addr {
-	for _, ip := range w.EgressIP(by.Name).IPs {
-		if world.FamilyOf(ip) == f {
-			return ip
-		}
+// nodeOf is the node that an object's status names for its one address.
+func nodeOf(w *world.World, by ref.Object) string {
+	p := w.PlacementOf(by.Key())
+	if p == nil || len(p.Items) == 0 {
+		return ""
 	}
-	return netip.Addr{}
+	return p.Items[0].Node
 }
 
 // check: what n1 leads to a holder, that one translates for the same object or not at all.
@@ -237,7 +236,7 @@ func (h *history) check() {
 		f := world.FamilyOf(at.IP)
 		for p := range o.world.EachPod() {
 			for _, c := range o.claimsTo(p, at) {
-				here := o.world.PlacementOf(c.By.Key()).Assignee(ipOf(o.world, c.By, f)) == node
+				here := nodeOf(o.world, c.By) == node
 				to := h.w.ClaimedDestinations(by, f)
 				if c.By != by && here && o.world.ClaimedDestinations(c.By, f).Overlaps(to) {
 					h.Fatalf("n1 leads %v to %s for %v, which translates it for %v (pod %s), as of %v of %d", at, node, by,
@@ -263,7 +262,7 @@ func (h *history) draw() {
 	i := rapid.IntRange(0, 2).Draw(h.T, "i")
 	node := rapid.SampledFrom([]string{"n2", "n3"}).Draw(h.T, "node")
 	pod := i + 3*rapid.IntRange(0, 1).Draw(h.T, "second pod")
-	switch rapid.IntRange(0, 12).Draw(h.T, "kind") {
+	switch rapid.IntRange(0, 17).Draw(h.T, "kind") {
 	case 0, 1:
 		h.setPod(pod, h.drawGroup())
 	case 2:
@@ -289,6 +288,14 @@ func (h *history) draw() {
 		h.setPod(pod, group)
 		h.step()
 		h.followBut(node, "egressip")
+	case 13, 14:
+		h.drawTwo(pod, node)
+	case 15:
+		h.setNamespace(i)
+	case 16:
+		h.setService()
+	case 17:
+		h.setEgressService(node)
 	case 10:
 		if h.w.Holding(node) == nil {
 			h.report(node)
@@ -302,6 +309,60 @@ func (h *history) draw() {
 	}
 }
 
+// deciding are the kinds of objects that decide about claims.
+var deciding = []string{"pod", "namespace", "egressip", "traffic", "service", "egressservice"}
+
+// drawTwo are changes of two kinds, and a node that knows the second one and may not know the first one.
+func (h *history) drawTwo(pod int, node string) {
+	late := rapid.SampledFrom(deciding).Draw(h.T, "first")
+	h.setKind(late, pod, node)
+	h.step()
+	h.setKind(rapid.SampledFrom(deciding).Draw(h.T, "second"), pod, node)
+	h.step()
+	h.followBut(node, late)
+}
+
+func (h *history) setKind(kind string, pod int, node string) {
+	switch kind {
+	case "pod":
+		h.setPod(pod, h.drawGroup())
+	case "namespace":
+		h.setNamespace(pod % 3)
+	case "egressip":
+		h.setEgressIP(rapid.SampledFrom([]int{-1, 3}).Draw(h.T, "older or younger"), node)
+	case "traffic":
+		h.setTraffic(pod % 3)
+	case "service":
+		h.setService()
+	case "egressservice":
+		h.setEgressService(node)
+	}
+}
+
+// setNamespace gives a namespace a label or another one.
+func (h *history) setNamespace(i int) {
+	n := *h.w.Namespace(fmt.Sprint("ns", i))
+	n.Labels = map[string]string{"l": rapid.SampledFrom([]string{"0", "1"}).Draw(h.T, "label")}
+	h.show("namespace", n.Name, func(w *world.World) { w.SetNamespace(&n) })
+}
+
+// setService has the Service of an EgressService select pods of a group, or none.
+func (h *history) setService() {
+	s := compiletest.LoadBalancer(0)
+	s.Pods, _ = labels.Parse(fmt.Sprint("group=", h.drawGroup()))
+	h.show("service", s.Key(), func(w *world.World) { w.SetService(s) })
+}
+
+// setEgressService gives that EgressService a host, or none.
+func (h *history) setEgressService(node string) {
+	e := compiletest.EgressService(0)
+	if rapid.Bool().Draw(h.T, "hosted") {
+		e.Host, e.Items = node, []world.Assignment{{Node: node, IP: compiletest.LoadBalancer(0).LoadBalancerIPs[0]}}
+		e.InForce[world.V4] = rapid.Bool().Draw(h.T, "in force")
+	}
+	h.show("egressservice", e.Key(), func(w *world.World) { w.SetEgressService(e) })
+}
+
 // setEgressIP makes an EgressIP with all destinations, or changes it: it may have another one's pods, and may stand by.
 // It returns the group.
 func (h *history) setEgressIP(i int, node string) int {
@@ -313,6 +374,17 @@ func (h *history) setEgressIP(i int, node string) int {
 			generation++
 		}
 	}
+	if e.Namespaces = labels.Everything(); rapid.Bool().Draw(h.T, "of some namespaces") {
+		e.Namespaces = labels.SelectorFromSet(labels.Set{"l": "1"})
+	}
+	if e.Traffic = nil; rapid.Bool().Draw(h.T, "some destinations") {
+		e.Traffic = compiletest.TrafficSelector("b")
+	}
+	asks := func(e *world.EgressIP) string { return fmt.Sprint(e.Namespaces, e.Traffic) }
+	if old := h.w.EgressIP(name); old != nil && asks(old) != asks(e) {
+		generation = old.Generation + 1
+	}
+	e.NeverOverridden = rapid.Bool().Draw(h.T, "never overridden")
 	e.Generation = generation
 	inForce := [2]bool{rapid.Bool().Draw(h.T, "in force")}
 	h.show("egressip", name, func(w *world.World) {

@@ -1,6 +1,8 @@
 package clearance
 
 import (
+	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -34,12 +36,16 @@ type known struct {
 	rank
 	came   moment
 	ranked [2]moment // by family
+	on     []string  // other nodes that its status names
+	// activity is what an EgressService and its Service each say of whether the former is active.
+	activity string
 	// named are the EgressServices with an endpoint at an address, by the pod's name that its slice says.
 	named map[string][]string
 }
 
 // readKnown returns the object of an entry.
 func (m *Machine) readKnown(t world.Entry) (is known) {
+	is.on = m.nodesOf(t)
 	switch t.Kind {
 	case world.KindNamespace:
 		if n := m.w.Namespace(t.Key); n != nil {
@@ -48,10 +54,12 @@ func (m *Machine) readKnown(t world.Entry) (is known) {
 	case world.KindService:
 		if s := m.w.Service(t.Key); s != nil && s.Pods != nil {
 			is.spec = spec{uid: s.UID, generation: 1, labels: s.Pods.String(), families: s.Families()}
+			is.activity = fmt.Sprint(s.LoadBalancer, s.LoadBalancerIPs)
 		}
 	case world.KindEgressService:
 		if s := m.w.EgressService(t.Key); s != nil {
 			is.spec = spec{uid: s.UID, generation: 1 + s.Generation}
+			is.activity = fmt.Sprint(s.Host, s.InForce, s.Items, s.DropWhenUnassigned)
 			for _, f := range m.w.Config.Families() {
 				is.active[f], is.binds[f] = m.w.EgressServiceActive(t.Key, f), m.w.EgressServiceBinds(t.Key, f)
 			}
@@ -88,29 +96,44 @@ func (m *Machine) followSpecs() {
 		if t.Kind == world.KindEgressServiceActive {
 			t.Kind = world.KindEgressService
 		}
-		was, is := m.known[t], m.readKnown(t)
-		if t.Kind == world.KindTraffic || was.spec != is.spec && was.spec != (spec{}) {
-			m.noteSelection(namespaceOf(t))
-		}
-		for pod, by := range was.named {
-			if !slices.Equal(by, is.named[pod]) {
-				m.noteSelection(t.Key + "/" + pod)
-			}
-		}
-		if is.spec == (spec{}) && len(is.named) == 0 {
-			delete(m.known, t)
-			continue
-		}
-		is.came, is.ranked = was.came, was.ranked
-		switch {
-		case was.spec == (spec{}) && is.spec != (spec{}):
-			is.came, m.ended = m.ends+1, true
-		case was.rank != is.rank:
-			is.noteRanked(was.rank, m.ends+1)
-			m.ended = true
-		}
-		m.known[t] = is
+		m.followSpec(t)
 	}
+}
+
+func (m *Machine) followSpec(t world.Entry) {
+	was, is := m.known[t], m.readKnown(t)
+	ended := t.Kind == world.KindTraffic || was.spec != is.spec && was.spec != (spec{})
+	if ended {
+		m.noteSelection(t.Kind, namespaceOf(t))
+	}
+	for pod, by := range was.named {
+		if !slices.Equal(by, is.named[pod]) {
+			m.noteSelection(t.Kind, t.Key+"/"+pod)
+		}
+	}
+	is.came, is.ranked = was.came, was.ranked
+	switch {
+	case was.spec == (spec{}) && is.spec != (spec{}):
+		is.came = m.ends + 1
+	case was.rank != is.rank:
+		is.noteRanked(was.rank, m.ends+1)
+	}
+	altered := ended || !is.decidesAs(was)
+	if altered {
+		m.noteAltered(t)
+	}
+	if m.former == nil && (altered || !slices.Equal(is.on, was.on)) {
+		m.turns = append(m.turns, t)
+	}
+	if m.known[t] = is; is.spec == (spec{}) && len(is.named) == 0 {
+		delete(m.known, t)
+	}
+}
+
+// decidesAs says whether an object decides who has claims as it did before.
+func (k known) decidesAs(o known) bool {
+	return k.spec == o.spec && k.rank == o.rank && k.activity == o.activity &&
+		maps.EqualFunc(k.named, o.named, slices.Equal[[]string])
 }
 
 func (m *Machine) readAllKnown() {
@@ -139,13 +162,32 @@ func (k *known) noteRanked(was rank, at moment) {
 // mostSelected bounds what is kept of namespaces that have gone.
 const mostSelected = 1024
 
-// noteSelection notes that what selects pods of a namespace, or one pod with an address, has changed.
-func (m *Machine) noteSelection(of string) {
-	if len(m.selected) == mostSelected {
-		clear(m.selected)
-		of = ""
+// selection is what objects of a kind select: pods of one namespace, or of all (of is ""), or one pod with an address
+// ("namespace/address/name").
+type selection struct {
+	kind world.Kind
+	of   string
+}
+
+// selecting are the kinds that decide with pods which objects have claims.
+var selecting = [...]world.Kind{world.KindNamespace, world.KindService, world.KindEgressService,
+	world.KindEgressServicesAt, world.KindEgressIP, world.KindTraffic}
+
+// noteSelection notes that what objects of a kind select has changed.
+func (m *Machine) noteSelection(k world.Kind, of string) { m.noteNow(m.selected, selection{k, of}) }
+
+// noteAltered notes that an object decides otherwise than before who has a claim.
+func (m *Machine) noteAltered(t world.Entry) { m.noteNow(m.altered, selection{t.Kind, namespaceOf(t)}) }
+
+func (m *Machine) noteNow(all map[selection]moment, of selection) {
+	now := m.ends + 1
+	if len(all) >= mostSelected {
+		clear(all)
+		for _, k := range selecting {
+			all[selection{k, ""}], m.latest[k] = now, now
+		}
 	}
-	m.selected[of], m.ended = m.ends+1, true
+	all[of], m.latest[of.kind], m.ended = now, now, true
 }
 
 // namespaceOf is whose pods an object selects; "" of one that selects in several.
@@ -163,14 +205,26 @@ func namespaceOf(t world.Entry) string {
 // selectedFor returns the moment that a node must have followed to know which objects a pod's packets of a family are
 // for.
 func (m *Machine) selectedFor(key string, claims []claim, f world.Family) moment {
+	return max(latestBut(m.selected, world.KindPod, key), m.rankedFor(m.w.Pod(key), claims, f))
+}
+
+// latestBut returns the last of some moments for a pod, but for those of one kind. All kinds may have changed before
+// this process began.
+func latestBut(of map[selection]moment, but world.Kind, key string) moment {
 	namespace, _, _ := strings.Cut(key, "/")
-	return max(m.selected[""], m.selected[namespace], m.rankedFor(m.w.Pod(key), claims, f))
+	latest := beforeStart
+	for _, k := range selecting {
+		if k != but {
+			latest = max(latest, of[selection{k, ""}], of[selection{k, namespace}])
+		}
+	}
+	return latest
 }
 
 // selectedAt is selectedFor of a pod with an address that former endpoints have named.
 func (m *Machine) selectedAt(key string, ip netip.Addr) moment {
 	namespace, name, _ := strings.Cut(key, "/")
-	return m.selected[namespace+"/"+ip.String()+"/"+name]
+	return m.selected[selection{world.KindEgressServicesAt, namespace + "/" + ip.String() + "/" + name}]
 }
 
 // rankedFor returns the moment from which on a node takes no other object that selects a pod for one with a claim. The

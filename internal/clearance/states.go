@@ -1,0 +1,59 @@
+package clearance
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/egret-net/egret/internal/destinations"
+	"github.com/egret-net/egret/internal/world"
+)
+
+// noteFormerState notes that nodes may know an address as that of a pod with other labels, or of one that has gone.
+// These nodes can hear of an object that comes for it before this one does. Claims that were there do not wait for
+// them: traffic that flows goes on, whoever is silent. noteTurns has it wait where this node hears of an object.
+func (m *Machine) noteFormerState(now, old *pod) {
+	for _, at := range old.addrs {
+		if has := slices.Contains(now.addrs, at); has && maps.Equal(now.labels, old.labels) {
+			continue
+		}
+		var by []world.Claimant
+		for _, c := range old.claims[world.FamilyOf(at.IP)] {
+			by = append(by, c.by)
+		}
+		m.ended = true
+		m.noteEnd(at, former{by: by, to: destinations.Everything(), end: m.ends + 1, everywhere: true, unclaimed: true})
+	}
+}
+
+// mostAddresses bounds how many addresses keep their former states one by one.
+const mostAddresses = 4096
+
+// forgetFormerStates forgets those of addresses that no pod has, if they are many. All addresses that come wait then.
+func (m *Machine) forgetFormerStates(changed map[world.PodAddr]struct{}) {
+	if len(m.byAddr) < mostAddresses {
+		return
+	}
+	isClaim := func(f former) bool { return !f.unclaimed }
+	for at, a := range m.byAddr {
+		if len(a.pods) == 0 && !slices.ContainsFunc(a.formers, isClaim) {
+			m.fresh[at.Network], m.ended = max(m.freshFor(at.Network), m.ends+1), true
+			a.formers = nil
+			changed[at] = struct{}{}
+		}
+	}
+}
+
+// waitFor says whether pods with an address may wait for nodes to follow a former claim.
+func (m *Machine) waitFor(f former, a *address) bool {
+	if !f.unclaimed {
+		return len(a.pods) > 0
+	}
+	for key := range a.pods {
+		for _, claims := range m.pods[key].claims {
+			if slices.ContainsFunc(claims, func(c claim) bool { return !slices.Contains(f.by, c.by) }) {
+				return true
+			}
+		}
+	}
+	return false
+}
