@@ -20,7 +20,7 @@ import (
 func rendering(t *testing.T) (names []string) {
 	t.Helper()
 	must(t, fs.WalkDir(os.DirFS("."), "helm/egret", func(path string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() {
+		if err == nil && d.Type().IsRegular() { // links are alerts and dashboards, of which no manifest is made
 			names = append(names, path)
 		}
 		return err

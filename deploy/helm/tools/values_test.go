@@ -2,6 +2,7 @@ package main
 
 import (
 	"maps"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -111,6 +112,11 @@ func TestRangesOverlap(t *testing.T) {
 
 // TestValuesArrive: what somebody gives is in the objects, once for each that has it.
 func TestValuesArrive(t *testing.T) {
+	rules, err := os.ReadFile(chartFolder + "/monitoring/rules.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	alerts := strings.Count(string(rules), "- alert: ")
 	const sum = "sha256:0123456789012345678901234567890123456789012345678901234567890123"
 	for _, c := range []struct {
 		value, text string
@@ -136,6 +142,12 @@ func TestValuesArrive(t *testing.T) {
 		{"monitoring.podMonitor.enabled=true", "scheme: https", 0},
 		{"monitoring.podMonitor.enabled=true,monitoring.podMonitor.labels.release=prometheus,settings.METRICS_TLS_KEY=x," +
 			"monitoring.podMonitor.tlsConfig.serverName=egret", `tlsConfig: {"serverName":"egret"}`, 1},
+		{"monitoring.prometheusRule.enabled=true", "kind: PrometheusRule", 1},
+		{"monitoring.prometheusRule.enabled=true", "- alert: ", alerts},
+		{"monitoring.prometheusRule.enabled=true", "{{ $labels.kind }}s that are not Ready: {{ $value }}", 1},
+		{"monitoring.prometheusRule.enabled=true,monitoring.prometheusRule.labels.release=x", "release: x\n", 1},
+		{"monitoring.dashboards.enabled=true", `labels: {"grafana_dashboard":"1"}`, 2},
+		{"monitoring.dashboards.enabled=true", `dashboard-nodes.json: "{\n  \"uid\": \"egret-nodes\"`, 1},
 	} {
 		text, err := install(t, "egret-system", host, c.value)
 		if have := strings.Count(text, c.text); err != nil || have != c.count {
