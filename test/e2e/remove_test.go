@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"maps"
 	"net/netip"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -19,20 +17,8 @@ import (
 	v1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/internal/kube"
 	"github.com/egret-net/egret/internal/sandbox"
+	"github.com/egret-net/egret/test/harness"
 )
-
-// recording prints what a host has that installing Egret may change. Tables of iptables without a rule do nothing, and
-// stay. Of IPv6 the kernel lists the default route twice.
-const recording = `
-ip -o link show | sed 's/^[0-9]*: //; s/@[^:]*//'
-ip -o addr show | sed 's/^[0-9]*: //'
-ip route show table all | sort; ip -6 route show table all | sort -u
-ip rule show; ip -6 rule show
-nft -s list tables | grep -v 'table ip6\? filter$'
-iptables -S | grep -v '^-P [A-Z]* ACCEPT'; ip6tables -S | grep -v '^-P [A-Z]* ACCEPT'
-sysctl -a 2>/dev/null | grep -E '^net\.ipv[46]\.(conf|ip_forward)' | sort
-ls -A /etc/cni/net.d /opt/cni/bin /run/openvswitch /run/ovn | grep -v -e egret-cni -e 10-egret.conflist
-true`
 
 // marks prints what a host still has of Egret's beside that.
 const marks = `ls /etc/cni/net.d/10-egret.conflist /opt/cni/bin/egret-cni /var/lib/ovn/* /etc/openvswitch/conf.db \
@@ -83,7 +69,7 @@ func TestRemove(t *testing.T) {
 func (c *cluster) recordHost(t *testing.T, node sandbox.Member) (out string) {
 	t.Helper()
 	within(t, soon, func() error {
-		if out = c.on(t, node.Name, "sh", "-c", recording); strings.Contains(out, "tentative") {
+		if out = c.on(t, node.Name, "sh", "-c", harness.HostRecording+harness.FilesRecording); strings.Contains(out, "tentative") {
 			return errors.New("an address is tentative")
 		}
 		return nil
@@ -133,9 +119,12 @@ func (r *removal) run(killAfter ...string) {
 	if len(killAfter) > 0 {
 		command = append([]string{"timeout", "-s", "KILL", killAfter[0]}, command...)
 	}
-	if out, err := r.c.feed(r.Context(), r.node.Name, nil, command...); err != nil && len(killAfter) == 0 {
+	command = append([]string{"sh", "-c", `exec "$@" 2>&1`, "sh"}, command...)
+	out, err := r.c.feed(r.Context(), r.node.Name, nil, command...)
+	if err != nil && len(killAfter) == 0 {
 		r.Fatalf("%s%v", out, err)
 	}
+	r.Logf("killed after %v: %t\n%s", killAfter, err != nil, out)
 }
 
 // killedAndRunAgain is the order of deploy/remove.yaml: Open vSwitch runs until the node has its link back.
@@ -193,7 +182,7 @@ func (r *removal) reaches(do func()) (gap time.Duration) {
 // otherHost: the recording shows that Egret is installed.
 func (r *removal) otherHost(before string) {
 	r.Helper()
-	now := differingLines(before, r.c.recordHost(r.T, r.node))
+	now := harness.DifferingLines(before, r.c.recordHost(r.T, r.node))
 	for _, part := range []string{"+ breth0 ", "- eth0 ", "+ default via 172.18.0.1 dev breth0", "lookup 284279",
 		"+ table inet egret", "+ table netdev egret", "+ -A FORWARD -i ovn-k8s-mp0",
 		"+ net.ipv4.conf.all.send_redirects = 0", "+ ovnnb_db.sock"} {
@@ -207,34 +196,11 @@ func (r *removal) sameHost(before string) {
 	r.Helper()
 	after := r.c.recordHost(r.T, r.node)
 	if after != before {
-		r.Errorf("the node differs from before the install:\n%s", differingLines(before, after))
+		r.Errorf("the node differs from before the install:\n%s", harness.DifferingLines(before, after))
 	}
 	if left := r.c.on(r.T, r.node.Name, "sh", "-c", marks); left != "" {
 		r.Errorf("left are\n%s", left)
 	}
-}
-
-func differingLines(before, after string) string {
-	lines := func(text string) map[string]bool {
-		set := map[string]bool{}
-		for line := range strings.Lines(text) {
-			set[line] = true
-		}
-		return set
-	}
-	var out strings.Builder
-	was, is := lines(before), lines(after)
-	for _, line := range slices.Sorted(maps.Keys(was)) {
-		if !is[line] {
-			out.WriteString("- " + line)
-		}
-	}
-	for _, line := range slices.Sorted(maps.Keys(is)) {
-		if !was[line] {
-			out.WriteString("+ " + line)
-		}
-	}
-	return out.String()
 }
 
 // noObjects: the Node has what people wrote, and its EgressNode and Lease are gone.

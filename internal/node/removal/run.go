@@ -43,7 +43,8 @@ func Run(ctx context.Context, o Options, log *slog.Logger) error {
 		return err
 	}
 	log.Info("the uplink has its addresses and routes", "link", o.Config.UplinkInterface)
-	errs := []error{left, removeFiles(o, h.switches != nil || h.vswitchd)}
+	ovsRuns := h.switches != nil || h.vswitchd
+	errs := []error{left, removeFiles(o, ovsRuns)}
 	if !o.KeepObjects {
 		errs = append(errs, removeObjectsOf(ctx, o))
 	}
@@ -51,5 +52,8 @@ func Run(ctx context.Context, o Options, log *slog.Logger) error {
 		return fmt.Errorf("the node has its network back, and this is left: %w", err)
 	}
 	log.Info("Egret is gone from this node")
+	if o.OVSState != "" && ovsRuns {
+		log.Info("Open vSwitch runs, and its files stay: stop it, and run this again")
+	}
 	return nil
 }

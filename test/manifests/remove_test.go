@@ -1,0 +1,87 @@
+package manifests
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/egret-net/egret/test/harness"
+)
+
+// record returns what each node's host has.
+func (l *lab) record() map[string]string {
+	l.t.Helper()
+	all := map[string]string{}
+	for _, n := range l.nodes {
+		out, err := l.ExecIn(l.t.Context(), n.Name, "sh", "-c",
+			harness.HostRecording+harness.FilesRecording)
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		all[n.Name] = string(out)
+	}
+	return all
+}
+
+// TestManifestsCanBeRemoved follows docs/remove.md. The nodes are what they were before the install, and Kubernetes has
+// nothing of Egret's. Then Egret is installed again, without a boot.
+func TestManifestsCanBeRemoved(t *testing.T) {
+	l := start(t)
+	before := l.record()
+	l.installs()
+	l.egress()
+	l.leaves()
+	l.removes()
+	for node, after := range l.record() {
+		if after != before[node] {
+			t.Errorf("%s differs from before the install:\n%s", node, harness.DifferingLines(before[node], after))
+		}
+	}
+	l.noneLeft()
+	l.kubectl("delete", "pods", "--all", "--force", "--grace-period=0")
+	l.installs()
+}
+
+// installs follows docs/install.md, and starts pods.
+func (l *lab) installs() {
+	l.t.Helper()
+	l.kubectl("apply", "-f", "../../deploy")
+	l.certify()
+	l.certifyMetrics()
+	l.kubectl("apply", "-f", l.adapted())
+	l.kubectl("wait", "--for=condition=Ready", "node", "--all", "--timeout", patience.String())
+	l.rolledOut()
+	l.pods()
+	l.network("installed")
+}
+
+// removes runs the commands of docs/remove.md in their order.
+func (l *lab) removes() {
+	l.t.Helper()
+	const wait = "--timeout=3m"
+	l.kubectl("delete", "egressips,egressiptraffics,clusteruserdefinednetworks", "--all", wait)
+	l.kubectl("delete", "egressservices,userdefinednetworks", "--all-namespaces", "--all", wait)
+	l.kubectl("-n", "egret-system", "delete", "deployment/egret-controller", "daemonset/egret-node",
+		"--cascade=foreground", wait)
+	l.kubectl("apply", "-f", "../../deploy/remove")
+	l.kubectl("-n", "egret-system", "wait", "--for=condition=Initialized", "pod", "-l", "app=egret-remove", wait)
+	l.t.Log(l.kubectl("-n", "egret-system", "logs", "-l", "app=egret-remove", "-c", "remove", "--prefix"))
+	l.kubectl("-n", "egret-system", "delete", "daemonset/egret-ovs", "--cascade=foreground", wait)
+	l.kubectl("-n", "egret-system", "rollout", "status", "daemonset/egret-remove", wait)
+	l.kubectl("delete", "-f", "../../deploy/remove", wait)
+	l.kubectl("delete", "-f", "../../deploy/cluster", "--ignore-not-found", wait)
+	l.kubectl("delete", "-f", "../../deploy", wait)
+	l.kubectl("label", "node", "--all", "k8s.ovn.org/egress-assignable-")
+}
+
+// noneLeft: no object, no kind, and no key of a Node has a name of Egret's.
+func (l *lab) noneLeft() {
+	l.t.Helper()
+	kinds := "crd,namespace,clusterrole,clusterrolebinding,validatingadmissionpolicy,validatingadmissionpolicybinding," +
+		"flowschema,prioritylevelconfiguration"
+	for line := range strings.Lines(l.kubectl("get", kinds, "-o", "name") +
+		l.kubectl("get", "node", "-o", "jsonpath={range .items[*]}{.metadata.annotations}{.metadata.labels}{end}")) {
+		if strings.Contains(line, "egret") || strings.Contains(line, "k8s.ovn.org") {
+			l.t.Errorf("Kubernetes still has %s", line)
+		}
+	}
+}
