@@ -55,6 +55,8 @@ func TestMistakesAreNamed(t *testing.T) {
 		"settings.LOG_FORMAT=true":          `at '/settings/LOG_FORMAT': value must be one of`,
 		"settings.KUBERNETES_SERVICE_HOST=https://192.0.2.1:6443": `at '/settings/KUBERNETES_SERVICE_HOST': ` +
 			`'https://192.0.2.1:6443' does not match pattern`,
+		"settings.KUBERNETES_SERVICE_HOST=192.0.2.1:6443": `'192.0.2.1:6443' does not match pattern`,
+
 		"settings.KUBERNETES_SERVICE_HOST=": "settings.KUBERNETES_SERVICE_HOST: give the address, or the name, by which",
 		"setting.MTU=1300":                  `additional properties 'setting' not allowed`,
 		"image.tags=v1":                     `at '/image': additional properties 'tags' not allowed`,
@@ -127,6 +129,8 @@ func TestValuesArrive(t *testing.T) {
 		{host, "image: localhost/egret:v0.1.0\n", 9},
 		{host, "helm.sh/resource-policy: keep", 7},
 		{host, "kind: PodMonitor", 0},
+		{"settings.KUBERNETES_SERVICE_HOST=2001:db8::1", `KUBERNETES_SERVICE_HOST: "2001:db8::1"`, 1},
+		{"settings.KUBERNETES_SERVICE_HOST=api.example.org", `KUBERNETES_SERVICE_HOST: "api.example.org"`, 1},
 		{"settings.MTU=1300", "\n  MTU: \"1300\"\n", 1},
 		{"settings.KUBERNETES_SERVICE_PORT=443", "\n  KUBERNETES_SERVICE_PORT: \"443\"\n", 1},
 		{"image.repository=registry.example.org/egret", "image: registry.example.org/egret:v0.1.0\n", 9},
