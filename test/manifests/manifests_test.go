@@ -30,7 +30,6 @@ var egressIP = netip.MustParseAddr("172.18.0.77")
 // then once more after all but Open vSwitch has been replaced, as in an upgrade.
 func TestManifests(t *testing.T) {
 	l := start(t)
-	l.load(".")
 	l.kubectl("apply", "-f", "../../deploy")
 	l.certify()
 	as := l.certifyMetrics()
@@ -165,7 +164,7 @@ type lab struct {
 	nodes []sandbox.Member
 }
 
-// start brings up nodes without a pod network.
+// start brings up nodes without a pod network, with the product's image of this commit.
 func start(t *testing.T) *lab {
 	t.Helper()
 	o := options(t)
@@ -180,6 +179,7 @@ func start(t *testing.T) *lab {
 	}
 	l := &lab{c, t, c.Nodes()}
 	t.Cleanup(l.look)
+	l.load(".")
 	return l
 }
 
