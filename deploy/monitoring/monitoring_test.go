@@ -202,3 +202,12 @@ func TestPromtool(t *testing.T) {
 		}
 	}
 }
+
+// TestNamespacesAreHonoured: the chart's PodMonitor keeps the namespace of an EgressService,
+// and does not write the target's over it.
+func TestNamespacesAreHonoured(t *testing.T) {
+	template := string(readFile(t, "../helm/egret/templates/monitoring.yaml"))
+	if strings.Count(template, "\n  - port: metrics\n    honorLabels: true") != 1 {
+		t.Error("the PodMonitor's endpoint lacks honorLabels")
+	}
+}
