@@ -17,12 +17,14 @@ const bin = "../../bin"
 // TestManifestsByHelm: Helm installs the chart of the commit before this one, with the image of that commit. Pods get a
 // network, and leave with an egress IP. Then Helm upgrades to the packaged chart and the image of this commit, and a
 // setting changes: all pods of Egret's but Open vSwitch's are replaced, and no connection fails or has another source.
+// When Helm has taken all away the EgressIP is still there.
 func TestManifestsByHelm(t *testing.T) {
 	options(t) // skips before anything is built
 	chart, folder := former(t)
 	l := start(t)
 	l.load(folder)
-	l.helm("install", "egret", chart, "--create-namespace")
+	values := "settings.KUBERNETES_SERVICE_HOST=" + apiServer + ",settings.DATAPATH=" + l.Datapath()
+	l.helm("install", "egret", chart, "--create-namespace", "--set", values)
 	l.kubectl("wait", "--for=condition=Ready", "node", "--all", "--timeout", patience.String())
 	l.rolledOut()
 	l.pods()
@@ -33,7 +35,7 @@ func TestManifestsByHelm(t *testing.T) {
 	l.load(".")
 	agents := l.names("egret-node")
 	end := l.asking(0, 1)
-	l.helm("upgrade", "egret", os.Getenv("EGRET_CHART"), "--set", "settings.LOG_FORMAT=json")
+	l.helm("upgrade", "egret", os.Getenv("EGRET_CHART"), "--set", values+",settings.LOG_FORMAT=json")
 	l.rolledOut()
 	end()
 	for _, name := range l.names("egret-node") {
@@ -45,6 +47,15 @@ func TestManifestsByHelm(t *testing.T) {
 	l.leaves()
 	l.logged()
 	l.noneRestarted()
+	if t.Failed() {
+		return // look shows logs of pods
+	}
+	l.helm("uninstall", "egret")
+	l.kubectl("get", "egressip", "web")
+	left := l.kubectl("-n", "egret-system", "get", "daemonsets,deployments,configmaps", "-o", "name")
+	if strings.Contains(left, "egret") {
+		t.Errorf("Helm has left %s", left)
+	}
 }
 
 // names are those of an app's pods.
@@ -54,11 +65,10 @@ func (l *lab) names(app string) []string {
 		"jsonpath={.items[*].metadata.name}"))
 }
 
-// helm does something with the release of that name, with the values that a sandbox needs.
+// helm does something with the release of that name.
 func (l *lab) helm(args ...string) {
 	l.t.Helper()
-	args = append(args, "--namespace", "egret-system", "--set",
-		"settings.KUBERNETES_SERVICE_HOST="+apiServer+",settings.DATAPATH="+l.Datapath())
+	args = append(args, "--namespace", "egret-system")
 	cmd := exec.CommandContext(l.t.Context(), filepath.Join(bin, "helm"), args...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+l.Kubeconfig())
 	out, err := cmd.CombinedOutput()

@@ -410,6 +410,7 @@ func (l *lab) look() {
 	}
 	for _, args := range [][]string{
 		{"get", "nodes,pods,egressips", "-A", "-o", "wide"}, {"-n", "egret-system", "describe", "pods"},
+		{"get", "events", "-A", "--sort-by=.metadata.creationTimestamp"},
 		{"-n", "egret-system", "logs", "-l", "app in (egret-ovs,egret-node,egret-controller)", "--all-containers",
 			"--prefix", "--tail=20"},
 	} {
