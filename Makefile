@@ -180,7 +180,7 @@ bin/helm: deploy/helm/tools/go.mod deploy/helm/tools/go.sum
 
 .PHONY: test-helm
 test-helm: build image chart bin/helm ## more: helm install of the commit before, and helm upgrade to this one, on a cluster of its own
-	EGRET_MANIFESTS=1 EGRET_CHART=$(CURDIR)/bin/egret-$(VERSION:v%=%).tgz go test -trimpath -count=1 -timeout 30m -v -run '^TestManifestsByHelm$$' ./test/manifests
+	EGRET_MANIFESTS=1 EGRET_CHART=$(CURDIR)/bin/egret-$(VERSION:v%=%).tgz go test -trimpath -count=1 -timeout 30m -v -run '^TestManifestsByHelm$$|^TestQuickstart$$' ./test/manifests
 
 # docs/contributing.md says how to read what it finds. The unit tests tell 100 stories, drawn by the commit's seed.
 SIMULATE_TIME ?= 1h
