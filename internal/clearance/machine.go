@@ -94,15 +94,19 @@ type Machine struct {
 	// decides which of them have claims.
 	selected, altered map[selection]moment
 	latest            map[world.Kind]moment // of the last change of pods, or that selected or altered notes
-	known             map[world.Entry]known
-	changed           []world.Entry // in the world, since the last step
+	// limited is the moment that a node must have followed to know all EgressIPs with a trafficSelector.
+	limited moment
+	// forgets is with how many addresses former states are forgotten next.
+	forgets int
+	known   map[world.Entry]known
+	changed []world.Entry // in the world, since the last step
 
 	// Of the step under way.
 	w     *world.World
 	now   time.Time
 	out   Result
-	ended bool          // claims have
-	turns []world.Entry // objects that may have got packets
+	ended bool // claims have
+	turns []turn
 }
 
 // Begin makes the machine work, once the cluster is known.

@@ -256,7 +256,8 @@ func (m *Machine) addressFor(at world.PodAddr) *address {
 	a = &address{pods: map[string]struct{}{}}
 	m.byAddr[at] = a
 	if m.former == nil {
-		a.formers = []former{{to: destinations.Everything(), end: m.freshFor(at.Network), everywhere: true}}
+		a.formers = []former{{to: destinations.Everything(), end: m.freshFor(at.Network), everywhere: true,
+			unclaimed: true}}
 		return a
 	}
 	for _, name := range sortedKeys(m.nodes) {
@@ -333,7 +334,7 @@ func (m *Machine) publishFormer(at world.PodAddr) {
 	a := m.byAddr[at]
 	var list []world.Former
 	a.formers = slices.DeleteFunc(a.formers, func(f former) bool {
-		nodes := m.nodesBehind(f, m.waitFor(f, a))
+		nodes := m.nodesBehind(f, m.waitFor(f, at, a))
 		if len(nodes) > 0 {
 			list = append(list, world.Former{By: f.by, To: f.to, Nodes: nodes})
 		}

@@ -34,9 +34,11 @@ type rank struct {
 type known struct {
 	spec
 	rank
-	came   moment
-	ranked [2]moment // by family
-	on     []string  // other nodes that its status names
+	came     moment
+	ranked   [2]moment       // by family
+	on       []string        // other nodes that its status names
+	egressIP *world.EgressIP // nil of other kinds
+	traffic  labels.Set      // of an EgressIPTraffic
 	// activity is what an EgressService and its Service each say of whether the former is active.
 	activity string
 	// named are the EgressServices with an endpoint at an address, by the pod's name that its slice says.
@@ -45,7 +47,6 @@ type known struct {
 
 // readKnown returns the object of an entry.
 func (m *Machine) readKnown(t world.Entry) (is known) {
-	is.on = m.nodesOf(t)
 	switch t.Kind {
 	case world.KindNamespace:
 		if n := m.w.Namespace(t.Key); n != nil {
@@ -59,6 +60,7 @@ func (m *Machine) readKnown(t world.Entry) (is known) {
 	case world.KindEgressService:
 		if s := m.w.EgressService(t.Key); s != nil {
 			is.spec = spec{uid: s.UID, generation: 1 + s.Generation}
+			is.on = m.nodesOf(turn{Entry: t})
 			is.activity = fmt.Sprint(s.Host, s.InForce, s.Items, s.DropWhenUnassigned)
 			for _, f := range m.w.Config.Families() {
 				is.active[f], is.binds[f] = m.w.EgressServiceActive(t.Key, f), m.w.EgressServiceBinds(t.Key, f)
@@ -75,10 +77,15 @@ func (m *Machine) readKnown(t world.Entry) (is known) {
 	case world.KindEgressIP:
 		if e := m.w.EgressIP(t.Key); e != nil {
 			is.spec = spec{uid: e.UID, generation: 1 + e.Generation}
+			is.on, is.egressIP = m.nodesOf(turn{Entry: t}), e
 			is.neverOverridden = e.NeverOverridden
 			for _, f := range m.w.Config.Families() {
 				is.active[f], is.binds[f] = e.Active(f), e.Binds(f)
 			}
+		}
+	case world.KindTraffic:
+		if all, has := m.w.TrafficLabels(t.Key); has {
+			is.spec, is.traffic = spec{generation: 1}, all
 		}
 	}
 	return is
@@ -121,9 +128,10 @@ func (m *Machine) followSpec(t world.Entry) {
 	altered := ended || !is.decidesAs(was)
 	if altered {
 		m.noteAltered(t)
+		m.noteLimited(was, is)
 	}
 	if m.former == nil && (altered || !slices.Equal(is.on, was.on)) {
-		m.turns = append(m.turns, t)
+		m.addTurn(t, was, is)
 	}
 	if m.known[t] = is; is.spec == (spec{}) && len(is.named) == 0 {
 		delete(m.known, t)
@@ -144,7 +152,7 @@ func (m *Machine) readAllKnown() {
 		}
 	}
 	for _, k := range [...]world.Kind{world.KindNamespace, world.KindService, world.KindEgressService,
-		world.KindEgressIP} {
+		world.KindEgressIP, world.KindTraffic} {
 		note(k, m.w.Keys(k))
 	}
 	note(world.KindEgressServicesAt, m.w.EgressEndpoints())
@@ -178,6 +186,24 @@ func (m *Machine) noteSelection(k world.Kind, of string) { m.noteNow(m.selected,
 
 // noteAltered notes that an object decides otherwise than before who has a claim.
 func (m *Machine) noteAltered(t world.Entry) { m.noteNow(m.altered, selection{t.Kind, namespaceOf(t)}) }
+
+// noteLimited notes that nodes may not know an EgressIP with a trafficSelector as it is.
+func (m *Machine) noteLimited(was, is known) {
+	if was.isLimited() || is.isLimited() {
+		m.limited = m.ends + 1
+	}
+}
+
+func (k known) isLimited() bool { return k.egressIP != nil && k.egressIP.Traffic != nil }
+
+// fallsFrom says whether an object no longer comes before others as it did, for some pods.
+func (k known) fallsFrom(was known) bool {
+	falls := was.spec != (spec{}) && was.spec != k.spec || was.neverOverridden && !k.neverOverridden
+	for f := range was.active {
+		falls = falls || was.active[f] && !k.active[f] || was.binds[f] && !k.binds[f]
+	}
+	return falls
+}
 
 func (m *Machine) noteNow(all map[selection]moment, of selection) {
 	now := m.ends + 1
@@ -215,10 +241,15 @@ func latestBut(of map[selection]moment, but world.Kind, key string) moment {
 	latest := beforeStart
 	for _, k := range selecting {
 		if k != but {
-			latest = max(latest, of[selection{k, ""}], of[selection{k, namespace}])
+			latest = max(latest, lastOf(of, k, namespace))
 		}
 	}
 	return latest
+}
+
+// lastOf is the last moment of one kind for pods of a namespace.
+func lastOf(of map[selection]moment, k world.Kind, namespace string) moment {
+	return max(of[selection{k, ""}], of[selection{k, namespace}])
 }
 
 // selectedAt is selectedFor of a pod with an address that former endpoints have named.

@@ -29,30 +29,32 @@ func (m *Machine) noteFormerState(now, old *pod) {
 const mostAddresses = 4096
 
 // forgetFormerStates forgets those of addresses that no pod has, if they are many. All addresses that come wait then.
+// It looks at them again when there are twice as many as it left.
 func (m *Machine) forgetFormerStates(changed map[world.PodAddr]struct{}) {
-	if len(m.byAddr) < mostAddresses {
+	if len(m.byAddr) < max(m.forgets, mostAddresses) {
 		return
 	}
 	isClaim := func(f former) bool { return !f.unclaimed }
+	m.forgets = 2 * len(m.byAddr)
 	for at, a := range m.byAddr {
 		if len(a.pods) == 0 && !slices.ContainsFunc(a.formers, isClaim) {
 			m.fresh[at.Network], m.ended = max(m.freshFor(at.Network), m.ends+1), true
 			a.formers = nil
 			changed[at] = struct{}{}
+			m.forgets -= 2
 		}
 	}
 }
 
 // waitFor says whether pods with an address may wait for nodes to follow a former claim.
-func (m *Machine) waitFor(f former, a *address) bool {
+func (m *Machine) waitFor(f former, at world.PodAddr, a *address) bool {
 	if !f.unclaimed {
 		return len(a.pods) > 0
 	}
 	for key := range a.pods {
-		for _, claims := range m.pods[key].claims {
-			if slices.ContainsFunc(claims, func(c claim) bool { return !slices.Contains(f.by, c.by) }) {
-				return true
-			}
+		claims := m.pods[key].claims[world.FamilyOf(at.IP)]
+		if slices.ContainsFunc(claims, func(c claim) bool { return !slices.Contains(f.by, c.by) }) {
+			return true
 		}
 	}
 	return false

@@ -17,12 +17,41 @@ import (
 // each change that may give packets to an object, its turn, has nodes asked whether they know the earlier ones of other
 // kinds.
 
+// turn is a change of an object by which it, or another one, may get packets.
+type turn struct {
+	world.Entry
+	// limited is the EgressIP that may get them by a change of an EgressIPTraffic; "": one that has changed itself.
+	limited string
+	// falls: the object had a claim before others, and those may get packets. former is what it was, of an EgressIP.
+	falls  bool
+	former *world.EgressIP
+}
+
+// addTurn adds the turns of an object that was, and is.
+func (m *Machine) addTurn(t world.Entry, was, is known) {
+	if t.Kind != world.KindTraffic {
+		m.turns = append(m.turns, turn{Entry: t})
+		if is.fallsFrom(was) {
+			m.turns = append(m.turns, turn{Entry: t, falls: true, former: was.egressIP})
+		}
+		return
+	}
+	m.turns = append(m.turns, turn{Entry: t})
+	for _, name := range m.w.Keys(world.KindEgressIP) {
+		e := m.w.EgressIP(name)
+		if e.Traffic != nil && (e.Traffic.Matches(was.traffic) || e.Traffic.Matches(is.traffic)) {
+			m.turns = append(m.turns, turn{Entry: t, limited: name})
+		}
+	}
+}
+
 // noteTurns notes to whose packets objects may have claims, by their turns of this step, for nodes that do not know
 // earlier changes.
 func (m *Machine) noteTurns(changed map[world.PodAddr]struct{}) {
 	for _, t := range m.turns {
-		nodes, namespace := m.nodesOf(t), namespaceOf(t)
-		if nodes != nil && !slices.ContainsFunc(nodes, func(n string) bool { return m.isLate(n, t.Kind) }) {
+		namespace := namespaceOf(t.Entry)
+		nodes := slices.DeleteFunc(m.nodesOf(t), func(n string) bool { return !m.isLate(n, t.Kind) })
+		if len(nodes) == 0 {
 			continue
 		}
 		for key, p := range m.pods {
@@ -34,16 +63,21 @@ func (m *Machine) noteTurns(changed map[world.PodAddr]struct{}) {
 	m.turns = m.turns[:0]
 }
 
-// nodesOf are the other nodes at which an object may get packets by a turn, nil if these may be any.
-func (m *Machine) nodesOf(t world.Entry) []string {
-	if t.Kind != world.KindEgressIP && t.Kind != world.KindEgressService {
-		return nil
+// nodesOf are the nodes at which an object may get packets by a turn: those that its status names, or all to which
+// packets are led.
+func (m *Machine) nodesOf(t turn) (nodes []string) {
+	object := ref.OfKey(t.Key)
+	switch {
+	case t.limited != "":
+		object = ref.OfKey(t.limited)
+	case t.falls || t.Kind != world.KindEgressIP && t.Kind != world.KindEgressService:
+		return sortedKeys(m.nodes)
 	}
-	nodes := []string{}
 	for _, f := range m.w.Config.Families() {
-		nodes = append(nodes, namedNodes(&m.w.View, ref.OfKey(t.Key), f)...)
+		nodes = append(nodes, namedNodes(&m.w.View, object, f)...)
 	}
-	return nodes
+	slices.Sort(nodes)
+	return slices.Compact(nodes)
 }
 
 // isLate says whether a node may not know the last change of a kind other than one.
@@ -61,17 +95,14 @@ func (m *Machine) isLate(node string, but world.Kind) bool {
 }
 
 // noteTurn does so for one pod.
-func (m *Machine) noteTurn(t world.Entry, nodes []string, key string, changed map[world.PodAddr]struct{}) {
-	f := former{to: destinations.Everything(), at: nodes, everywhere: nodes == nil}
-	if !f.everywhere || t.Kind == world.KindService {
-		f.by = []world.Claimant{m.w.ClaimantOf(ref.OfKey(t.Key))}
-	}
-	if t.Kind == world.KindEgressIP {
-		mayNot := func(node string) bool { return !m.maySelect(t.Key, node, key) }
-		f.at = slices.DeleteFunc(slices.Clone(nodes), mayNot)
-	}
+func (m *Machine) noteTurn(t turn, nodes []string, key string, changed map[world.PodAddr]struct{}) {
 	p := m.pods[key]
-	f.end = max(p.changed, latestBut(m.altered, t.Kind, key))
+	mayNot := func(node string) bool { return !m.mayTake(t, m.nodes[node].heard, key) }
+	f := former{by: m.turnedBy(t), to: destinations.Everything(), at: slices.DeleteFunc(slices.Clone(nodes), mayNot),
+		end: max(p.changed, latestBut(m.altered, t.Kind, key))}
+	if len(f.at) == 0 {
+		return
+	}
 	for _, at := range p.addrs {
 		if t.Kind != world.KindEgressServicesAt || strings.HasSuffix(t.Key, "/"+at.IP.String()) {
 			m.noteEnd(at, f)
@@ -80,17 +111,68 @@ func (m *Machine) noteTurn(t world.Entry, nodes []string, key string, changed ma
 	}
 }
 
-// maySelect says whether an EgressIP may select a pod, as a node knows both the pod and its namespace.
-func (m *Machine) maySelect(egressIP, node, key string) bool {
-	e, n, p := m.w.EgressIP(egressIP), m.nodes[node], m.w.Pod(key)
-	if e == nil || n == nil || p == nil {
+// turnedBy is the object that may get packets by a turn; none if it may be any.
+func (m *Machine) turnedBy(t turn) []world.Claimant {
+	switch {
+	case t.falls:
+		return nil
+	case t.limited != "":
+		return []world.Claimant{m.w.ClaimantOf(ref.OfKey(t.limited))}
+	case t.Kind == world.KindEgressIP, t.Kind == world.KindEgressService, t.Kind == world.KindService:
+		return []world.Claimant{m.w.ClaimantOf(ref.OfKey(t.Key))}
+	}
+	return nil
+}
+
+// mayTake says whether a node that was heard of may take a pod for one of an object whose turn it was.
+func (m *Machine) mayTake(t turn, heard moment, key string) bool {
+	switch {
+	case t.falls && t.Kind == world.KindEgressIP:
+		return m.maySelect(t.former, heard, key)
+	case t.Kind == world.KindEgressIP:
+		return m.maySelect(m.w.EgressIP(t.Key), heard, key)
+	case t.limited != "":
+		return m.maySelect(m.w.EgressIP(t.limited), heard, key)
+	case t.Kind == world.KindTraffic:
+		return m.limited > heard
+	case t.Kind == world.KindService, t.Kind == world.KindEgressService:
+		return m.mayBeBehind(t.Key, heard, key)
+	}
+	return true
+}
+
+// maySelect says whether an EgressIP may select a pod, by what a node knows of the pod and its namespace.
+func (m *Machine) maySelect(e *world.EgressIP, heard moment, key string) bool {
+	p := m.w.Pod(key)
+	if e == nil || p == nil {
 		return false
 	}
-	inNamespace := m.selected[selection{world.KindNamespace, p.Namespace}] > n.heard
+	inNamespace := lastOf(m.selected, world.KindNamespace, p.Namespace) > heard
 	if is := m.w.Namespace(p.Namespace); is != nil {
 		inNamespace = inNamespace || e.Namespaces.Matches(labels.Set(is.Labels))
 	}
-	return inNamespace && (m.pods[key].changed > n.heard || e.Pods.Matches(labels.Set(p.Labels)))
+	return inNamespace && (m.pods[key].changed > heard || e.Pods.Matches(labels.Set(p.Labels)))
+}
+
+// mayBeBehind says whether a node may know a pod as an endpoint of a Service that has an EgressService.
+func (m *Machine) mayBeBehind(service string, heard moment, key string) bool {
+	p, s := m.w.Pod(key), m.w.Service(service)
+	isEgress := m.w.EgressService(service) != nil || lastOf(m.altered, world.KindEgressService, p.Namespace) > heard
+	isUnknown := m.pods[key].changed > heard || max(lastOf(m.selected, world.KindService, p.Namespace),
+		m.latest[world.KindEgressServicesAt]) > heard
+	return isEgress && (isUnknown || s != nil && s.Pods != nil && s.Pods.Matches(labels.Set(p.Labels)) ||
+		m.isEndpoint(service, p))
+}
+
+func (m *Machine) isEndpoint(service string, p *world.Pod) bool {
+	for _, f := range m.w.Config.Families() {
+		for _, s := range m.w.EgressServicesOf(p, f) {
+			if s.Key() == service {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (p *pod) isClaimed() bool { return len(p.claims[world.V4])+len(p.claims[world.V6]) > 0 }

@@ -1,6 +1,7 @@
 package clearance_test
 
 import (
+	"fmt"
 	"net/netip"
 	"testing"
 	"time"
@@ -44,6 +45,14 @@ func TestTurns(t *testing.T) {
 			behindService, selectsOthers, onN2, true},
 		"an EgressService without a host, then its Service": {
 			both(onN2, selectsOthers), hosted("", 0), behindService, true},
+		"an EgressIP of others, then an EgressIPTraffic of nobody": {
+			func(*world.World) {}, ofOthers, unused, false},
+		"labels, then an EgressIPTraffic of nobody": {
+			func(*world.World) {}, podOf("a=2,b=1"), unused, false},
+		"an EgressIP of others, then an EgressService of others": {
+			selectsOthers, ofOthers, onN2, false},
+		"an EgressIP of others, then a Service without an EgressService": {
+			func(*world.World) {}, ofOthers, behindService, false},
 		"what an EgressIP without networks selects, then its networks": {
 			both(noNetworks, newEgressIP(-1, "a=2"), changed("e-1", limited)), changed("e-1", selects("a=7")), networks,
 			true},
@@ -90,6 +99,11 @@ func both(all ...func(*world.World)) func(*world.World) {
 		}
 	}
 }
+
+// ofOthers has an EgressIP come that selects nothing of ns0.
+func ofOthers(w *world.World) { inNamespaces(onOther(newEgressIP(-1, "b=1")), "l=none")(w) }
+
+func unused(w *world.World) { w.SetTraffic(compiletest.Traffic(7, "unused", "172.30.0.0/16")) }
 
 func inNamespaces(comes func(*world.World), selector string) func(*world.World) {
 	return both(comes, changed("e-1", func(e *world.EgressIP) { e.Namespaces, _ = labels.Parse(selector) }))
@@ -173,10 +187,18 @@ func TestManyFormerStates(t *testing.T) {
 		s.w.SetPod(&last)
 		s.step()
 	}
-	for i := range 5000 {
+	const many = 20_000
+	for i := range many {
 		sets("9", world.Nth(pods, 1000+i))
 		s.w.DelPod(last.Key())
 		s.step()
+	}
+	kept := 0
+	for i := range many {
+		kept += min(1, len(s.w.Formers(world.PodAddr{IP: world.Nth(pods, 1000+i)})))
+	}
+	if kept > 5000 {
+		t.Errorf("keeps %d", kept)
 	}
 	sets("2", world.Nth(pods, 100))
 	waits := func() bool { return s.w.MayTranslate("n2", world.PodAddr{IP: last.IPs[0]}, ref.OfKey("e2")) }
@@ -187,4 +209,68 @@ func TestManyFormerStates(t *testing.T) {
 		t.Error("it waits for a node that has answered")
 	}
 	s.servesE2("another pod", true)
+}
+
+// TestManySelections: what a node may not know of a namespace is not forgotten where much else changes meanwhile.
+func TestManySelections(t *testing.T) {
+	s := tell(t, 1)
+	s.group("2")
+	labelled("ns0", "x")(s.w)
+	s.step()
+	s.answerAll()
+	labelled("ns0", "y")(s.w)
+	s.step()
+	for i := range 1100 {
+		labelled(fmt.Sprint("other", i), "x")(s.w)
+		s.step()
+		labelled(fmt.Sprint("other", i), "y")(s.w)
+		s.step()
+	}
+	s.servesE2("others change", true)
+	inNamespaces(newEgressIP(-1, "a=2"), "l=x")(s.w)
+	s.step()
+	s.servesE2("an EgressIP comes", false)
+}
+
+// TestLabelsInOneFamily: a pod's address in a family without a claim waits for nobody, so that nobody is asked.
+func TestLabelsInOneFamily(t *testing.T) {
+	s := tell(t, 1)
+	podOf("a=2")(s.w)
+	changed("e2", func(e *world.EgressIP) { e.InForce[world.V6] = false })(s.w)
+	s.step()
+	s.answerAll()
+	podOf("a=2,b=1")(s.w)
+	s.step()
+	if s.pass(time.Minute); len(s.asked) > 0 {
+		t.Errorf("asks %v", s.asked)
+	}
+}
+
+// TestFalls: an EgressService no longer comes before an EgressIP that has lost its networks before. A node that does
+// not know the latter translates for the EgressIP, though the EgressService has the pod as before.
+func TestFalls(t *testing.T) {
+	s := tell(t, 1)
+	behindService(s.w)
+	service := *s.w.Service("ns0/s0")
+	service.Pods, _ = labels.Parse("a=1")
+	s.w.SetService(&service)
+	onN2(s.w)
+	s.group("1")
+	s.answerAll()
+	at, by := world.PodAddr{IP: compiletest.Pod(0, "n1").IPs[0]}, ref.Of(ref.EgressService, "ns0/s0")
+	noNetworks(s.w)
+	s.step()
+	if s.w.MayTranslate("n2", at, by) {
+		t.Error("waits when the EgressIP loses its networks")
+	}
+	e := *s.w.EgressService("ns0/s0")
+	e.InForce = [2]bool{}
+	s.w.SetEgressService(&e)
+	s.step()
+	if !s.w.MayTranslate("n2", at, by) {
+		t.Error("does not wait when the EgressService falls")
+	}
+	if s.answerAll(); s.w.MayTranslate("n2", at, by) {
+		t.Error("waits for a node that has answered")
+	}
 }

@@ -52,6 +52,14 @@ func (w *View) Destinations(egressIP string, f Family) destinations.Set {
 	return destinations.Everything()
 }
 
+// TrafficLabels are those of an EgressIPTraffic, and whether there is one. It does not record.
+func (w *World) TrafficLabels(name string) (all map[string]string, is bool) {
+	if t := w.traffic[name]; t != nil {
+		return t.Labels, true
+	}
+	return nil, false
+}
+
 // destinationsOf are the same, by family. They are kept until they change.
 func (w *View) destinationsOf(e *EgressIP) [2]destinations.Set {
 	if e.Traffic == nil {
