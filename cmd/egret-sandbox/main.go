@@ -1,5 +1,5 @@
-// Command egret-sandbox runs a Kubernetes cluster with Egret on this machine: up, down, status, kubectl, exec,
-// power-off, power-on, shut-down, partition, heal, process and demo.
+// Command egret-sandbox runs a Kubernetes cluster with Egret on this machine: up, down, status, kubectl,
+// kubeconfig, exec, power-off, power-on, shut-down, partition, heal, process and demo.
 package main
 
 import (
@@ -34,8 +34,8 @@ func rootCommand() *cobra.Command {
 	cmd.PersistentFlags().StringVar(&o.Name, "name", o.Name, "name of the sandbox; several can run side by side")
 	cmd.PersistentFlags().StringVar(&o.StateDir, "state-dir", o.StateDir,
 		"folder of all sandboxes' state and disks; on ext4 or the like")
-	cmd.AddCommand(upCommand(&o), downCommand(&o), statusCommand(&o), kubectlCommand(&o), execCommand(&o),
-		processCommand(&o), demoCommand(&o), initCommand(), serveCommand())
+	cmd.AddCommand(upCommand(&o), downCommand(&o), statusCommand(&o), kubectlCommand(&o), kubeconfigCommand(&o),
+		execCommand(&o), processCommand(&o), demoCommand(&o), initCommand(), serveCommand())
 	cmd.AddCommand(faultCommands(&o)...)
 	return cmd
 }
@@ -84,15 +84,6 @@ func statusCommand(o *sandbox.Options) *cobra.Command {
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "", "json, or empty for people")
 	return cmd
-}
-
-func kubectlCommand(o *sandbox.Options) *cobra.Command {
-	return &cobra.Command{
-		Use: "kubectl ARGS...", Short: "Run kubectl against the cluster", DisableFlagParsing: true,
-		RunE: sandboxCommand(o, func(c *sandbox.Cluster, _ *cobra.Command, args []string) error {
-			return replaceProcess(c.Kubectl(args...), append(os.Environ(), "KUBECONFIG="+c.Kubeconfig()))
-		}),
-	}
 }
 
 func execCommand(o *sandbox.Options) *cobra.Command {

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -58,7 +60,12 @@ func (c *Cluster) memberNames() string {
 	return strings.Join(names, ", ")
 }
 
-// Kubectl is the argument list that runs kubectl; it needs KUBECONFIG in its environment.
-func (c *Cluster) Kubectl(args ...string) []string {
-	return append([]string{c.layout.options.binaryPath("egret-controlplane"), "kubectl"}, args...)
+// Kubectl is the command that runs kubectl against the sandbox, whatever cluster the caller's KUBECONFIG names. It
+// finds kubectl-egret next to the sandbox's other programs.
+func (c *Cluster) Kubectl(ctx context.Context, args ...string) *exec.Cmd {
+	o := c.layout.options
+	cmd := exec.CommandContext(ctx, o.binaryPath("egret-controlplane"), append([]string{"kubectl"}, args...)...)
+	path := o.BinDir + string(filepath.ListSeparator) + os.Getenv("PATH")
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig(), "PATH="+path)
+	return cmd
 }

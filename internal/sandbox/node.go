@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/google/uuid"
-
 	"github.com/egret-net/egret/internal/sandbox/nodeinit"
 )
 
@@ -199,10 +197,11 @@ func (n node) initSpec() (nodeinit.Spec, error) {
 // bootID is another after each power-on. Containers see the machine's own: where a pod network runs in them it has to
 // be the kubelet's as well, and no boot of the node is told from another.
 func (n node) bootID() (string, error) {
+	file := "/proc/sys/kernel/random/boot_id"
 	if n.layout.options.CNI != None {
-		return uuid.NewString(), nil
+		file = "/proc/sys/kernel/random/uuid" // another one each time that it is read
 	}
-	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	boot, err := os.ReadFile(file)
 	return strings.TrimSpace(string(boot)), err
 }
 

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -143,10 +141,7 @@ func (c *cluster) kubectl(t *testing.T, args ...string) string {
 }
 
 func (c *cluster) tryKubectl(ctx context.Context, args ...string) (string, error) {
-	argv := c.Kubectl(args...)
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig())
-	out, err := cmd.CombinedOutput()
+	out, err := c.Kubectl(ctx, args...).CombinedOutput()
 	if err != nil {
 		err = fmt.Errorf("kubectl %v: %w\n%s", args, err, out)
 	}

@@ -4,9 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -272,11 +269,8 @@ func (n *namespace) traced(pod string, to netip.Addr, protocol string, port int)
 // explained are the same, as kubectl egret explain says, a plugin of kubectl.
 func (n *namespace) explained(pod string, to netip.Addr, protocol string, port int) []netip.Addr {
 	n.t.Helper()
-	o := n.c.Options()
-	kubectl := exec.CommandContext(n.t.Context(), filepath.Join(o.BinDir, "egret-controlplane"), "kubectl", "egret",
-		"explain", pod, to.String(), "--namespace", n.name, "--protocol", protocol, "--port", fmt.Sprint(port))
-	kubectl.Env = append(os.Environ(), "PATH="+o.BinDir+":"+os.Getenv("PATH"), "KUBECONFIG="+n.c.Kubeconfig())
-	text, err := kubectl.CombinedOutput()
+	text, err := n.c.Kubectl(n.t.Context(), "egret", "explain", pod, to.String(), "--namespace", n.name,
+		"--protocol", protocol, "--port", fmt.Sprint(port)).CombinedOutput()
 	if err != nil {
 		n.t.Fatalf("kubectl egret explain: %v\n%s", err, text)
 	}

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -26,10 +25,7 @@ func TestVersions(t *testing.T) {
 		}
 		want[program] = version
 	}
-	args := c.Kubectl("get", "egn", "-o", "wide", "--no-headers")
-	table := exec.CommandContext(t.Context(), args[0], args[1:]...)
-	table.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig())
-	wide, err := table.CombinedOutput()
+	wide, err := c.Kubectl(t.Context(), "get", "egn", "-o", "wide", "--no-headers").CombinedOutput()
 	shown := strings.Count(string(wide), want["egret-node"]+egretv1.AnswersMark)
 	if err != nil || shown != len(c.nodes) {
 		t.Errorf("kubectl get egn -o wide shows the version of %d agents, want %d: %v\n%s", shown, len(c.nodes), err,

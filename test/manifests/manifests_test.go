@@ -378,13 +378,10 @@ func (l *lab) kubectl(args ...string) string {
 func (l *lab) try(args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience+time.Minute)
 	defer cancel()
-	args = l.Kubectl(args...)
-	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+l.Kubeconfig())
-	out, err := cmd.Output()
+	out, err := l.Kubectl(ctx, args...).Output()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
-		err = fmt.Errorf("kubectl %s: %w: %s", strings.Join(args[2:], " "), err, exit.Stderr)
+		err = fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, exit.Stderr)
 	}
 	return string(out), err
 }

@@ -71,7 +71,7 @@ func (l *lab) tools() string {
 		l.t.Fatal(err)
 	}
 	script := "#!/bin/sh\nif [ \"$1\" = egret ]; then shift; exec '" + plugin + "' \"$@\"; fi\nexec '" +
-		strings.Join(l.Kubectl(), "' '") + "' \"$@\"\n"
+		strings.Join(l.Kubectl(l.t.Context()).Args, "' '") + "' \"$@\"\n"
 	if err := os.WriteFile(filepath.Join(dir, "kubectl"), []byte(script), 0o755); err != nil {
 		l.t.Fatal(err)
 	}

@@ -7,9 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -277,13 +274,9 @@ func (d *demo) moveAway(ctx context.Context, leaving string, staying ...string) 
 
 // showExplanation prints what kubectl egret explain says of the first selected pod.
 func (d *demo) showExplanation(ctx context.Context) error {
-	plugin, pod := filepath.Join(d.cluster.Options().BinDir, "kubectl-egret"), d.pods[0]
-	args := []string{"explain", pod.Namespace + "/" + pod.Name, d.cluster.ExternalHosts()[0].IPs[0].String(),
-		fmt.Sprint("--port=", serverPort)}
-	d.printLine("$ kubectl egret %s", strings.Join(args, " "))
-	out, err := d.runCommand(ctx, "", append([]string{plugin}, args...))
-	d.printLine("%s", bytes.TrimSpace(out))
-	return err
+	pod := d.pods[0]
+	return d.showCommand(ctx, "", "egret", "explain", pod.Namespace+"/"+pod.Name,
+		d.cluster.ExternalHosts()[0].IPs[0].String(), fmt.Sprint("--port=", serverPort))
 }
 
 // showCommand prints a command of kubectl, runs it, and prints what it says.
@@ -294,19 +287,14 @@ func (d *demo) showCommand(ctx context.Context, stdin string, args ...string) er
 	return err
 }
 
+// runKubectl returns a command's output, also that of one that failed.
 func (d *demo) runKubectl(ctx context.Context, stdin string, args ...string) ([]byte, error) {
-	return d.runCommand(ctx, stdin, d.cluster.Kubectl(args...))
-}
-
-// runCommand returns a command's output, also that of one that failed.
-func (d *demo) runCommand(ctx context.Context, stdin string, args []string) ([]byte, error) {
 	var stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+d.cluster.Kubeconfig())
+	cmd := d.cluster.Kubectl(ctx, args...)
 	cmd.Stdin, cmd.Stderr = strings.NewReader(stdin), &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		err = fmt.Errorf("%s: %w\n%s", strings.Join(args, " "), err, stderr.Bytes())
+		err = fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, stderr.Bytes())
 	}
 	return out, err
 }
