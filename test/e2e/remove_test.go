@@ -20,10 +20,6 @@ import (
 	"github.com/egret-net/egret/test/harness"
 )
 
-// marks prints what a host still has of Egret's beside that.
-const marks = `ls /etc/cni/net.d/10-egret.conflist /opt/cni/bin/egret-cni /var/lib/ovn/* /etc/openvswitch/conf.db \
-	/run/egret/*.conf /run/egret/booted /run/egret/*i.sock 2>/dev/null; true`
-
 // removal is a node that Egret is removed from, and the cluster's controllers, which stop meanwhile.
 type removal struct {
 	*testing.T
@@ -198,7 +194,8 @@ func (r *removal) sameHost(before string) {
 	if after != before {
 		r.Errorf("the node differs from before the install:\n%s", harness.DifferingLines(before, after))
 	}
-	if left := r.c.on(r.T, r.node.Name, "sh", "-c", marks); left != "" {
+	if left := r.c.on(r.T, r.node.Name, "sh", "-c",
+		harness.MarksRecording+"ls /etc/openvswitch/conf.db 2>/dev/null; true"); left != "" {
 		r.Errorf("left are\n%s", left)
 	}
 }

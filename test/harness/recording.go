@@ -25,6 +25,14 @@ ls -A /etc/cni/net.d /opt/cni/bin /run/openvswitch /run/ovn | grep -v -e egret-c
 true
 `
 
+// MarksRecording prints which files a host has of Egret's, of OVN's, and of an Open vSwitch that Egret brought.
+const MarksRecording = `
+ls /etc/cni/net.d/10-egret.conflist /opt/cni/bin/egret-cni /run/egret/*.conf /run/egret/booted /run/egret/*i.sock \
+	/run/egret/agent.sock 2>/dev/null
+find /var/lib/ovn /var/lib/openvswitch -type f 2>/dev/null
+true
+`
+
 // DifferingLines returns the lines that one of two texts has alone.
 func DifferingLines(before, after string) string {
 	lines := func(text string) map[string]bool {

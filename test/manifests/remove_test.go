@@ -36,6 +36,12 @@ func TestManifestsCanBeRemoved(t *testing.T) {
 			t.Errorf("%s differs from before the install:\n%s", node, harness.DifferingLines(before[node], after))
 		}
 	}
+	for _, n := range l.nodes {
+		out, err := l.ExecIn(t.Context(), n.Name, "sh", "-c", harness.MarksRecording)
+		if err != nil || len(out) > 0 {
+			t.Errorf("%s still has %s(%v)", n.Name, out, err)
+		}
+	}
 	l.noneLeft()
 	l.kubectl("delete", "pods", "--all", "--force", "--grace-period=0")
 	l.installs()
