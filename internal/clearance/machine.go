@@ -142,8 +142,10 @@ func (m *Machine) Step(w *world.World, f Facts, now time.Time) Result {
 	m.followPods()
 	m.followNodes() // with those that came to be needed
 	if m.moved {
-		for at := range m.byAddr {
-			m.publishFormer(at)
+		for at, a := range m.byAddr {
+			if !a.isForgettable() {
+				m.publishFormer(at)
+			}
 		}
 		m.moved = false
 	}

@@ -41,18 +41,6 @@ type address struct {
 	formers []former
 }
 
-// former is a claim that has ended. Nodes that were not asked since may still translate by it.
-type former struct {
-	by         []world.Claimant // these need not wait: it was one's of them
-	to         destinations.Set
-	end        moment
-	everywhere bool     // any node may translate by it
-	at         []string // else these
-	// unclaimed: it was no claim, but what nodes may know of the address, and take for one of an object that comes.
-	// They are asked only where another claim begins.
-	unclaimed bool
-}
-
 // followPod takes in one pod.
 func (m *Machine) followPod(key string, changed map[world.PodAddr]struct{}) {
 	old, now := m.pods[key], m.readPod(key)
@@ -297,64 +285,6 @@ func (m *Machine) notePriorClaim(a *address, node string, led []ref.Object) {
 		rest = rest.Without(to)
 	}
 	note(rest)
-}
-
-// noteEnd notes a claim that has ended. Claims of one object become one, and so do those of all objects that are gone:
-// the list of an address stays short.
-func (m *Machine) noteEnd(at world.PodAddr, f former) {
-	a, all := m.byAddr[at], []former(nil)
-	for _, o := range append(a.formers, f) {
-		o.by = m.existing(o.by)
-		same := slices.IndexFunc(all, func(x former) bool {
-			return x.everywhere == o.everywhere && x.unclaimed == o.unclaimed && slices.Equal(x.at, o.at) &&
-				slices.Equal(x.by, o.by)
-		})
-		if same < 0 {
-			all = append(all, o)
-			continue
-		}
-		all[same].to, all[same].end = all[same].to.Union(o.to), max(all[same].end, o.end)
-	}
-	a.formers = all
-}
-
-// existing are those of some objects that are still there.
-func (m *Machine) existing(all []world.Claimant) (out []world.Claimant) {
-	for _, c := range all {
-		if m.w.ClaimantOf(c.Object) == c {
-			out = append(out, c)
-		}
-	}
-	return out
-}
-
-// publishFormer tells the world of the former claims to an address, and forgets those that all nodes have followed. As
-// long as two pods have the address, the claims of each are former ones for the other.
-func (m *Machine) publishFormer(at world.PodAddr) {
-	a := m.byAddr[at]
-	var list []world.Former
-	a.formers = slices.DeleteFunc(a.formers, func(f former) bool {
-		nodes := m.nodesBehind(f, m.waitFor(f, at, a))
-		if len(nodes) > 0 {
-			list = append(list, world.Former{By: f.by, To: f.to, Nodes: nodes})
-		}
-		return len(nodes) == 0 && f.end != unnamed
-	})
-	if len(a.pods) > 1 {
-		list = append(list, m.rivalClaims(at, a)...)
-	}
-	list = append(list, m.unawareNodes(at, a)...)
-	if len(a.pods)+len(a.formers) == 0 {
-		delete(m.byAddr, at)
-	}
-	if !slices.EqualFunc(list, m.w.Formers(at), sameFormer) {
-		m.w.SetFormers(at, list)
-	}
-}
-
-func sameFormer(a, b world.Former) bool {
-	return a.Begun == b.Begun && a.Shared == b.Shared && slices.Equal(a.By, b.By) && a.To.Equal(b.To) &&
-		slices.Equal(a.Nodes, b.Nodes)
 }
 
 // unawareNodes are the claims to an address that nodes may not know of yet to which packets are led, or for which they

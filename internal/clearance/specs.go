@@ -42,7 +42,8 @@ type known struct {
 	// activity is what an EgressService and its Service each say of whether the former is active.
 	activity string
 	// named are the EgressServices with an endpoint at an address, by the pod's name that its slice says.
-	named map[string][]string
+	named   map[string][]string
+	unnamed []string // those whose slice says none
 }
 
 // readKnown returns the object of an entry.
@@ -69,7 +70,7 @@ func (m *Machine) readKnown(t world.Entry) (is known) {
 	case world.KindEgressServicesAt:
 		if all := m.w.EndpointsAt(t.Key); len(all) > 0 {
 			if unnamed := all[""]; len(unnamed) > 0 {
-				is.spec = spec{generation: 1, labels: strings.Join(unnamed, " ")}
+				is.spec, is.unnamed = spec{generation: 1, labels: strings.Join(unnamed, " ")}, unnamed
 			}
 			delete(all, "")
 			is.named = all
@@ -192,6 +193,14 @@ func (m *Machine) noteLimited(was, is known) {
 	if was.isLimited() || is.isLimited() {
 		m.limited = m.ends + 1
 	}
+}
+
+// endpointOf are the EgressServices that have an endpoint at an address.
+func (k known) endpointOf() (all []string) {
+	for _, by := range k.named {
+		all = append(all, by...)
+	}
+	return append(all, k.unnamed...)
 }
 
 func (k known) isLimited() bool { return k.egressIP != nil && k.egressIP.Traffic != nil }

@@ -34,28 +34,22 @@ func (m *Machine) forgetFormerStates(changed map[world.PodAddr]struct{}) {
 	if len(m.byAddr) < max(m.forgets, mostAddresses) {
 		return
 	}
-	isClaim := func(f former) bool { return !f.unclaimed }
 	m.forgets = 2 * len(m.byAddr)
 	for at, a := range m.byAddr {
-		if len(a.pods) == 0 && !slices.ContainsFunc(a.formers, isClaim) {
-			m.fresh[at.Network], m.ended = max(m.freshFor(at.Network), m.ends+1), true
-			a.formers = nil
-			changed[at] = struct{}{}
-			m.forgets -= 2
+		if !a.isForgettable() {
+			continue
 		}
+		for _, f := range a.formers {
+			m.fresh[at.Network] = max(m.freshFor(at.Network), f.end)
+		}
+		a.formers = nil
+		changed[at] = struct{}{}
+		m.forgets -= 2
 	}
 }
 
-// waitFor says whether pods with an address may wait for nodes to follow a former claim.
-func (m *Machine) waitFor(f former, at world.PodAddr, a *address) bool {
-	if !f.unclaimed {
-		return len(a.pods) > 0
-	}
-	for key := range a.pods {
-		claims := m.pods[key].claims[world.FamilyOf(at.IP)]
-		if slices.ContainsFunc(claims, func(c claim) bool { return !slices.Contains(f.by, c.by) }) {
-			return true
-		}
-	}
-	return false
+// isForgettable says whether no pod has an address, nor had a claim that has ended. Nobody reads of it until one comes.
+func (a *address) isForgettable() bool {
+	isClaim := func(f former) bool { return !f.unclaimed }
+	return len(a.pods) == 0 && !slices.ContainsFunc(a.formers, isClaim)
 }

@@ -25,12 +25,14 @@ type turn struct {
 	// falls: the object had a claim before others, and those may get packets. former is what it was, of an EgressIP.
 	falls  bool
 	former *world.EgressIP
+	// services are the EgressServices that had or have an endpoint at an address.
+	services []string
 }
 
 // addTurn adds the turns of an object that was, and is.
 func (m *Machine) addTurn(t world.Entry, was, is known) {
 	if t.Kind != world.KindTraffic {
-		m.turns = append(m.turns, turn{Entry: t})
+		m.turns = append(m.turns, turn{Entry: t, services: append(was.endpointOf(), is.endpointOf()...)})
 		if is.fallsFrom(was) {
 			m.turns = append(m.turns, turn{Entry: t, falls: true, former: was.egressIP})
 		}
@@ -48,19 +50,33 @@ func (m *Machine) addTurn(t world.Entry, was, is known) {
 // noteTurns notes to whose packets objects may have claims, by their turns of this step, for nodes that do not know
 // earlier changes.
 func (m *Machine) noteTurns(changed map[world.PodAddr]struct{}) {
+	late := map[world.Kind]map[string]bool{}
 	for _, t := range m.turns {
-		namespace := namespaceOf(t.Entry)
-		nodes := slices.DeleteFunc(m.nodesOf(t), func(n string) bool { return !m.isLate(n, t.Kind) })
-		if len(nodes) == 0 {
-			continue
+		if late[t.Kind] == nil {
+			late[t.Kind] = m.lateNodes(t.Kind)
 		}
+		namespace, nodes := namespaceOf(t.Entry), m.nodesOf(t)
 		for key, p := range m.pods {
-			if of, _, _ := strings.Cut(key, "/"); p.isClaimed() && (namespace == "" || namespace == of) {
-				m.noteTurn(t, nodes, key, changed)
+			of, _, _ := strings.Cut(key, "/")
+			if len(late[t.Kind]) > 0 && p.isClaimed() && (namespace == "" || namespace == of) {
+				m.noteTurn(t, nodes, late[t.Kind], key, changed)
 			}
 		}
 	}
 	m.turns = m.turns[:0]
+}
+
+// lateNodes are those that may not know the last change of a kind other than one.
+func (m *Machine) lateNodes(but world.Kind) map[string]bool {
+	late := map[string]bool{}
+	for name, n := range m.nodes {
+		for kind, at := range m.latest {
+			if kind != but && at > n.heard {
+				late[name] = true
+			}
+		}
+	}
+	return late
 }
 
 // nodesOf are the nodes at which an object may get packets by a turn: those that its status names, or all to which
@@ -80,35 +96,36 @@ func (m *Machine) nodesOf(t turn) (nodes []string) {
 	return slices.Compact(nodes)
 }
 
-// isLate says whether a node may not know the last change of a kind other than one.
-func (m *Machine) isLate(node string, but world.Kind) bool {
-	n := m.nodes[node]
-	if n == nil {
-		return false
-	}
-	for kind, at := range m.latest {
-		if kind != but && at > n.heard {
-			return true
-		}
-	}
-	return false
-}
-
-// noteTurn does so for one pod.
-func (m *Machine) noteTurn(t turn, nodes []string, key string, changed map[world.PodAddr]struct{}) {
+// noteTurn does so for one pod. Its claims wait where a node may translate for the object. The nodes that they are led
+// to are asked whether they know them: one may take the pod for the object's, and drop what another is to translate.
+func (m *Machine) noteTurn(t turn, nodes []string, late map[string]bool, key string,
+	changed map[world.PodAddr]struct{}) {
 	p := m.pods[key]
-	mayNot := func(node string) bool { return !m.mayTake(t, m.nodes[node].heard, key) }
+	mayNot := func(node string) bool { return !late[node] || !m.mayTake(t, m.nodes[node].heard, key) }
 	f := former{by: m.turnedBy(t), to: destinations.Everything(), at: slices.DeleteFunc(slices.Clone(nodes), mayNot),
 		end: max(p.changed, latestBut(m.altered, t.Kind, key))}
-	if len(f.at) == 0 {
-		return
-	}
+	unaware := p.beginAgain(f.end, mayNot)
 	for _, at := range p.addrs {
-		if t.Kind != world.KindEgressServicesAt || strings.HasSuffix(t.Key, "/"+at.IP.String()) {
+		isConcerned := t.Kind != world.KindEgressServicesAt || strings.HasSuffix(t.Key, "/"+at.IP.String())
+		if !isConcerned || !unaware && len(f.at) == 0 {
+			continue
+		}
+		if changed[at] = struct{}{}; len(f.at) > 0 {
 			m.noteEnd(at, f)
-			changed[at] = struct{}{}
 		}
 	}
+}
+
+// beginAgain has claims begin with a later moment, and says whether any did: not those led to nodes that know them.
+func (p *pod) beginAgain(at moment, knows func(node string) bool) (did bool) {
+	for _, claims := range p.claims {
+		for i, c := range claims {
+			if slices.ContainsFunc(c.nodes, func(n string) bool { return !knows(n) }) {
+				claims[i].begun, did = max(c.begun, at), true
+			}
+		}
+	}
+	return did
 }
 
 // turnedBy is the object that may get packets by a turn; none if it may be any.
@@ -120,6 +137,9 @@ func (m *Machine) turnedBy(t turn) []world.Claimant {
 		return []world.Claimant{m.w.ClaimantOf(ref.OfKey(t.limited))}
 	case t.Kind == world.KindEgressIP, t.Kind == world.KindEgressService, t.Kind == world.KindService:
 		return []world.Claimant{m.w.ClaimantOf(ref.OfKey(t.Key))}
+	}
+	if all := slices.Compact(slices.Sorted(slices.Values(t.services))); len(all) == 1 {
+		return []world.Claimant{m.w.ClaimantOf(ref.OfKey(all[0]))}
 	}
 	return nil
 }

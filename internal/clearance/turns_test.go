@@ -274,3 +274,69 @@ func TestFalls(t *testing.T) {
 		t.Error("waits for a node that has answered")
 	}
 }
+
+// TestElsewhere: n2 does not know that p0 has got other labels. It takes p0 for one of an EgressIP that comes on n3,
+// and drops what n1 leads to it for e2. So it is asked, and is late if it hangs; nothing waits for it.
+func TestElsewhere(t *testing.T) {
+	s := tell(t, 1)
+	podOf("a=2,b=1")(s.w)
+	s.step()
+	s.answerAll()
+	podOf("a=2,b=0")(s.w)
+	s.step()
+	if s.pass(time.Minute); len(s.asked) > 0 {
+		t.Errorf("asks %v about labels", s.asked)
+	}
+	onOther(newEgressIP(-1, "b=1"))(s.w)
+	s.step()
+	s.servesE2("an EgressIP comes on n3", true)
+	s.mayDrop(0, "e2", true)
+	if s.pass(time.Minute); !s.w.LateToFollow("n2") {
+		t.Error("n2 is not late")
+	}
+	s.answer(nil)
+	s.pass(time.Second)
+	s.answerAll()
+	s.mayDrop(0, "e2", false)
+}
+
+// TestManyTurns: of the former claims to an address few are kept, however many objects come for it.
+func TestManyTurns(t *testing.T) {
+	s := tell(t, 1)
+	podOf("a=2,b=1")(s.w)
+	s.step()
+	s.answerAll()
+	podOf("a=2,b=0")(s.w)
+	for i := range 100 {
+		e := compiletest.EgressIP(100+i, "b=1", compiletest.EgressAddr(9)[0])
+		placed(e, "n2")(s.w)
+	}
+	s.step()
+	at := world.PodAddr{IP: compiletest.Pod(0, "n1").IPs[0]}
+	if n := len(s.w.Formers(at)); n > 40 {
+		t.Errorf("keeps %d", n)
+	}
+	s.servesE2("not asked", false)
+	s.answerAll()
+	s.servesE2("asked", true)
+}
+
+// TestOwnEndpoint: a pod of an EgressService that becomes its endpoint does not wait, though n2 may not know the latest
+// EgressIP.
+func TestOwnEndpoint(t *testing.T) {
+	s := tell(t, 1)
+	behindService(s.w)
+	onN2(s.w)
+	s.group("2")
+	s.answerAll()
+	ofOthers(s.w)
+	s.step()
+	service := *compiletest.LoadBalancer(0, compiletest.Pod(0, "n1"))
+	service.Pods = s.w.Service("ns0/s0").Pods
+	s.w.SetService(&service)
+	s.step()
+	at := world.PodAddr{IP: compiletest.Pod(0, "n1").IPs[0]}
+	if s.w.MayTranslate("n2", at, ref.Of(ref.EgressService, "ns0/s0")) {
+		t.Error("waits for n2")
+	}
+}
