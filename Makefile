@@ -9,6 +9,9 @@ FLAGS := -buildvcs=false -trimpath -v
 STRIP := -s -w
 # With another version programs are linked again, and nothing is compiled.
 VERSION := $(shell hack/version)
+REVISION := $(or $(shell git rev-parse HEAD 2>/dev/null),unknown)
+# Seconds since 1970. Images and documents of a commit carry its time, so that two builds are equal.
+COMMITTED := $(or $(shell git log -1 --format=%ct 2>/dev/null),0)
 STAMP := $(STRIP) -X github.com/egret-net/egret/internal/version.described=$(VERSION)
 
 CONTROLPLANE := $(wildcard sandbox/controlplane/*.go) sandbox/controlplane/go.mod sandbox/controlplane/go.sum
@@ -159,7 +162,7 @@ test-kernel: deps root-folder images ## more: OVS' kernel datapath, VRF and cgro
 
 .PHONY: image
 image: root-folder product ## build: bin/egret-image.tar: the container image that deploy/cluster runs, with OVS and OVN
-	@hack/step 'container image of the product' go run -trimpath ./hack/prepare egret bin
+	@hack/step 'container image of the product' go run -trimpath ./hack/prepare egret bin '$(or $(VERSION),unknown)' '$(REVISION)' '$(COMMITTED)'
 
 # A module of its own, for Helm has as many packages as all of Egret.
 .PHONY: chart

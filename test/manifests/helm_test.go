@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/egret-net/egret/internal/sandbox/image"
 	"github.com/egret-net/egret/internal/sandbox/rootfs"
@@ -96,7 +97,9 @@ func former(t *testing.T) (chart, folder string) {
 	}
 	run(t, nil, "env", "CGO_ENABLED=0", "go", "build", "-C", source, "-trimpath", "-buildvcs=false", "-o", out,
 		"./cmd/egret-node", "./cmd/egret-controller", "./cmd/egret-cni")
-	if err := image.BuildEgret(rootfs.Dir(), out, out, func(line string) { t.Log(line) }); err != nil {
+	of := image.Product{RootDir: rootfs.Dir(), BinDir: out, Licence: "../../LICENSE",
+		Release: image.Release{Version: "former", Revision: "HEAD~1", Time: time.Unix(0, 0)}}
+	if err := image.BuildEgret(t.Context(), of, out, func(line string) { t.Log(line) }); err != nil {
 		t.Fatal(err)
 	}
 	return filepath.Join(source, "deploy/helm/egret"), filepath.Base(out)

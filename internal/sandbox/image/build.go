@@ -80,10 +80,9 @@ func BuildAll(ctx context.Context, rootDir, binDir, outDir string, progress func
 	return nil
 }
 
-// BuildEgret writes the product's image into outDir, as BuildAll does. binDir holds egret-node, egret-controller and
-// egret-cni.
-func BuildEgret(rootDir, binDir, outDir string, progress func(string)) error {
-	img, err := egretImage(rootDir, binDir)
+// BuildEgret writes the product's image into outDir, as BuildAll does.
+func BuildEgret(ctx context.Context, p Product, outDir string, progress func(string)) error {
+	img, err := egretImage(ctx, p)
 	if err == nil {
 		err = buildOne(filepath.Join(outDir, Egret().File), img, progress)
 	}

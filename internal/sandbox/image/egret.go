@@ -1,15 +1,84 @@
 package image
 
 import (
+	"context"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
+// Product is what the product's image is made from.
+type Product struct {
+	RootDir string // of rootfs.Ensure
+	BinDir  string // with egret-node, egret-controller and egret-cni
+	Licence string // file of the product's own licence
+	Release
+}
+
 // egretImage has no entrypoint: each container of deploy/cluster names its program.
-func egretImage(rootDir, binDir string) (Image, error) {
+func egretImage(ctx context.Context, p Product) (Image, error) {
+	c, err := productTools(p.RootDir)
+	if err != nil {
+		return Image{}, err
+	}
+	files := skeletonFiles()
+	for _, log := range []string{"/var/log/openvswitch", "/var/log/ovn"} {
+		files = append(files, File{Path: log, Mode: 0o755})
+	}
+	var programs []string
+	for _, program := range []string{"egret-node", "egret-controller", "egret-cni"} {
+		source := filepath.Join(p.BinDir, program)
+		programs = append(programs, source)
+		files = append(files, File{Path: "/usr/local/bin/" + program, Mode: 0o755, Source: source})
+	}
+	origin, err := originFiles(ctx, c, programs, p)
+	if err != nil {
+		return Image{}, err
+	}
+	return Image{Name: Egret().Name, Env: []string{searchPath}, Labels: p.imageLabels(),
+		Files: slices.Concat(files, c.listFiles(), origin)}, nil
+}
+
+// originFiles are the image's list of packages, its SBOM, and all licences. The closure receives Debian's.
+func originFiles(ctx context.Context, c *closure, programs []string, p Product) ([]File, error) {
+	packages, err := c.addOrigin()
+	if err != nil {
+		return nil, err
+	}
+	modules, err := goComponents(programs)
+	if err != nil {
+		return nil, err
+	}
+	licences, err := goLicences(ctx, modules)
+	if err != nil {
+		return nil, err
+	}
+	document, err := encodeSBOM(p.Release, slices.Concat(debianComponents(packages), modules))
+	if err != nil {
+		return nil, err
+	}
+	own := []File{
+		{Path: sbomFile, Mode: 0o644, Content: document},
+		{Path: docFolder + "/LICENSE", Mode: 0o644, Source: p.Licence},
+	}
+	return slices.Concat(dpkgFiles(packages), own, licences), nil
+}
+
+// imageLabels are those of the OCI image specification (annotations.md).
+func (p Product) imageLabels() map[string]string {
+	const prefix = "org.opencontainers.image."
+	return map[string]string{
+		prefix + "title": "Egret", prefix + "source": project, prefix + "licenses": "Apache-2.0",
+		prefix + "version": p.Version, prefix + "revision": p.Revision,
+		prefix + "created": p.Time.UTC().Format(time.RFC3339),
+	}
+}
+
+// productTools is the part of the image that is Debian's.
+func productTools(rootDir string) (*closure, error) {
 	c, err := newClosure(rootDir)
 	if err == nil {
 		err = c.addAll(slices.Concat(toolPaths(), networkTools()))
@@ -20,18 +89,7 @@ func egretImage(rootDir, binDir string) (Image, error) {
 	if err == nil {
 		_, err = c.resolveLinks("/var/run") // which some name in place of /run
 	}
-	if err != nil {
-		return Image{}, err
-	}
-	files := append(skeletonFiles(), c.listFiles()...)
-	for _, log := range []string{"/var/log/openvswitch", "/var/log/ovn"} {
-		files = append(files, File{Path: log, Mode: 0o755})
-	}
-	for _, program := range []string{"egret-node", "egret-controller", "egret-cni"} {
-		files = append(files, File{Path: "/usr/local/bin/" + program, Mode: 0o755,
-			Source: filepath.Join(binDir, program)})
-	}
-	return Image{Name: Egret().Name, Env: []string{searchPath}, Files: files}, nil
+	return c, err
 }
 
 // networkTools lists what deploy/cluster and the agent call, by path.

@@ -15,6 +15,7 @@ type Image struct {
 	Entrypoint []string // first element is an absolute path; empty: the caller names the command
 	Cmd        []string // arguments where a Pod gives none
 	Env        []string // KEY=value
+	Labels     map[string]string
 	Files      []File
 }
 
@@ -41,9 +42,10 @@ type imageConfig struct {
 }
 
 type runConfig struct {
-	Entrypoint []string `json:"Entrypoint,omitempty"`
-	Cmd        []string `json:"Cmd,omitempty"`
-	Env        []string `json:"Env,omitempty"`
+	Entrypoint []string          `json:"Entrypoint,omitempty"`
+	Cmd        []string          `json:"Cmd,omitempty"`
+	Env        []string          `json:"Env,omitempty"`
+	Labels     map[string]string `json:"Labels,omitempty"`
 }
 
 type rootLayers struct {
@@ -65,7 +67,7 @@ func Write(w io.Writer, img Image) error {
 		content any
 	}{
 		{manifestFile, []manifest{{configFile, []string{img.Name}, []string{layerFile}}}},
-		{configFile, imageConfig{runtime.GOARCH, "linux", runConfig{img.Entrypoint, img.Cmd, img.Env},
+		{configFile, imageConfig{runtime.GOARCH, "linux", runConfig{img.Entrypoint, img.Cmd, img.Env, img.Labels},
 			rootLayers{"layers", []string{l.digest}}}},
 	} {
 		text, err := json.Marshal(m.content)
