@@ -38,3 +38,18 @@ func kubeconfigCommand(o *sandbox.Options) *cobra.Command {
 	cmd.Flags().BoolVar(&path, "path", false, "print the name of the file")
 	return cmd
 }
+
+func loadCommand(o *sandbox.Options) *cobra.Command {
+	return &cobra.Command{
+		Use: "load FILE...", Short: "Import image archives (docker save, OCI) into containerd of every node",
+		Args: cobra.MinimumNArgs(1),
+		RunE: sandboxCommand(o, func(c *sandbox.Cluster, cmd *cobra.Command, args []string) error {
+			for _, file := range args {
+				if err := c.LoadImages(cmd.Context(), file, cmd.OutOrStdout()); err != nil {
+					return err
+				}
+			}
+			return nil
+		}),
+	}
+}

@@ -1,5 +1,5 @@
 // Command egret-sandbox runs a Kubernetes cluster with Egret on this machine: up, down, status, kubectl,
-// kubeconfig, exec, power-off, power-on, shut-down, partition, heal, process and demo.
+// kubeconfig, load, exec, power-off, power-on, shut-down, partition, heal, process and demo.
 package main
 
 import (
@@ -35,7 +35,7 @@ func rootCommand() *cobra.Command {
 	cmd.PersistentFlags().StringVar(&o.StateDir, "state-dir", o.StateDir,
 		"folder of all sandboxes' state and disks; on ext4 or the like")
 	cmd.AddCommand(upCommand(&o), downCommand(&o), statusCommand(&o), kubectlCommand(&o), kubeconfigCommand(&o),
-		execCommand(&o), processCommand(&o), demoCommand(&o), initCommand(), serveCommand())
+		loadCommand(&o), execCommand(&o), processCommand(&o), demoCommand(&o), initCommand(), serveCommand())
 	cmd.AddCommand(faultCommands(&o)...)
 	return cmd
 }

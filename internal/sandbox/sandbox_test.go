@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/egret-net/egret/internal/sandbox/image"
 	"github.com/egret-net/egret/internal/sandbox/nodeinit"
 )
 
@@ -55,6 +56,7 @@ func TestSandbox(t *testing.T) {
 			t.Errorf("error %v, want exit status 3 and why", err)
 		}
 	})
+	t.Run("an image is loaded", func(t *testing.T) { loadsImage(ctx, t, c, node) })
 	t.Run("a killed process comes back", func(t *testing.T) {
 		before, err := c.PidOf(ctx, node, "containerd")
 		if err != nil || before == 0 {
@@ -83,6 +85,32 @@ func TestSandbox(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 	})
+}
+
+// loadsImage: containerd has an image by the name in its archive, which lies where no node sees it.
+func loadsImage(ctx context.Context, t *testing.T, c *Cluster, node string) {
+	var archive, said bytes.Buffer
+	const name = "localhost/loaded:1"
+	if err := image.Write(&archive, image.Image{Name: name, Entrypoint: []string{"/none"}}); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "loaded.tar")
+	if err := writeFile(file, archive.String(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.LoadImages(ctx, file, &said); err != nil || !strings.Contains(said.String(), node) {
+		t.Fatalf("%v: said %q", err, &said)
+	}
+	if have := execIn(ctx, t, c, node, "ctr", "--namespace", "k8s.io", "images", "ls", "-q"); !bytes.Contains(have,
+		[]byte(name+"\n")) {
+		t.Errorf("containerd has the images\n%s", have)
+	}
+	if err := writeFile(file, "not an archive", 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.LoadImages(ctx, file, &said); err == nil || !strings.Contains(err.Error(), node) {
+		t.Errorf("error %v for a file that is not an archive, want one that names %s", err, node)
+	}
 }
 
 func powerCycle(ctx context.Context, t *testing.T, c *Cluster, node string) {

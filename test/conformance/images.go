@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path"
@@ -88,9 +89,9 @@ func (s suite) ownImages(ctx context.Context) ([]image.Image, error) {
 	}}, nil
 }
 
-// importImage loads an image on every node, which all see the folder of the binaries.
+// importImage loads an image on every node.
 func (s suite) importImage(ctx context.Context, i image.Image) error {
-	file, err := os.CreateTemp(s.sandbox.BinDir, "image-*.tar")
+	file, err := os.CreateTemp("", "image-*.tar")
 	if err != nil {
 		return err
 	}
@@ -99,7 +100,7 @@ func (s suite) importImage(ctx context.Context, i image.Image) error {
 	if err := image.Write(file, i); err != nil {
 		return err
 	}
-	return s.onNodes(ctx, "images", "import", filepath.Join("/opt/egret/bin", filepath.Base(file.Name())))
+	return s.cluster.LoadImages(ctx, file.Name(), io.Discard)
 }
 
 // onNodes runs ctr(8) on every node.

@@ -186,12 +186,9 @@ func start(t *testing.T) *lab {
 // load gives each node the product's image that is in a folder below bin. It has the same name, whatever is in it.
 func (l *lab) load(folder string) {
 	l.t.Helper()
-	file := filepath.Join("/opt/egret/bin", folder, image.Egret().File)
-	for _, n := range l.nodes {
-		if out, err := l.ExecIn(l.t.Context(), n.Name, "ctr", "--namespace", "k8s.io", "images", "import",
-			file); err != nil {
-			l.t.Fatalf("%v: %s", err, out)
-		}
+	file := filepath.Join(l.Options().BinDir, folder, image.Egret().File)
+	if err := l.LoadImages(l.t.Context(), file, l.t.Output()); err != nil {
+		l.t.Fatal(err)
 	}
 }
 
