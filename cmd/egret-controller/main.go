@@ -20,6 +20,7 @@ import (
 	"github.com/egret-net/egret/internal/logging"
 	"github.com/egret-net/egret/internal/metrics"
 	"github.com/egret-net/egret/internal/metrics/collectors"
+	"github.com/egret-net/egret/internal/probe"
 	"github.com/egret-net/egret/internal/settings"
 	"github.com/egret-net/egret/internal/version"
 	"github.com/egret-net/egret/internal/world"
@@ -104,7 +105,7 @@ func runController(o *options) error {
 		"health": o.reach.TLS.Cert}))
 	c := controller.New(&o.config, all.ServedKinds(), source, controller.APIWriter{Clients: clients,
 		Node: o.nodeName}, own, log)
-	prober := c.Probe(o.nodeName, o.reach.Port, o.reach.TLS, o.reach.Witnesses)
+	prober := c.Probe(o.nodeName, o.reach.Port, probe.Files(o.reach.TLS), o.reach.Witnesses)
 
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { source.Run(ctx); return nil })

@@ -19,6 +19,7 @@ import (
 	"github.com/egret-net/egret/internal/logging"
 	"github.com/egret-net/egret/internal/node"
 	"github.com/egret-net/egret/internal/node/inspect"
+	"github.com/egret-net/egret/internal/probe"
 	"github.com/egret-net/egret/internal/settings"
 	"github.com/egret-net/egret/internal/version"
 	"github.com/egret-net/egret/internal/world"
@@ -98,7 +99,8 @@ func readInto(f *flag.FlagSet, args []string) (o node.Options, reach *settings.R
 	if o.Node == "" {
 		return o, reach, logs, fmt.Errorf("this node's name is not known: give --node-name")
 	}
-	o.Config.ReachabilityTimeout, o.Health = reach.Timeout, node.Health{Port: reach.Port, TLS: reach.TLS}
+	o.Config.ReachabilityTimeout = reach.Timeout
+	o.Health = node.Health{Port: reach.Port, TLS: probe.Files(reach.TLS)}
 	o.Metrics, o.Healthz = said.Options, said.Healthz
 	o.Config.UplinkInterface, o.Config.Bridge, o.Config.UserspaceOVS = *uplink, "br"+*uplink, *datapath == "netdev"
 	return o, reach, logs, nil

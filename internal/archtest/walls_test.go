@@ -149,6 +149,32 @@ func TestPlanesAreOpenedInOnePlace(t *testing.T) {
 	}
 }
 
+// TestPluginRunsElsewhere: what kubectl-egret is built from needs nothing of Linux, for it also runs on macOS and
+// Windows.
+func TestPluginRunsElsewhere(t *testing.T) {
+	all := files(t)
+	todo := []string{"cmd/kubectl-egret"}
+	for i := 0; i < len(todo); i++ {
+		for _, f := range all {
+			if f.folder != todo[i] {
+				continue
+			}
+			for _, name := range f.imports {
+				switch {
+				case own(name) && !slices.Contains(todo, name):
+					todo = append(todo, name)
+				case under(name, "golang.org/x/sys/unix", "github.com/vishvananda", "github.com/mdlayher",
+					"github.com/google/nftables"):
+					t.Errorf("%s imports %s, and cmd/kubectl-egret imports %s", f.path, name, f.folder)
+				}
+			}
+		}
+	}
+	if len(todo) < 10 {
+		t.Errorf("cmd/kubectl-egret imports %v: the test sees too little", todo)
+	}
+}
+
 // maxMain is the length of a main.go that is wiring and nothing else.
 const maxMain = 150
 

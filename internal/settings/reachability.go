@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/egret-net/egret/internal/probe"
 )
 
 // Reachability is how the controllers see that egress nodes live, and how the nodes let them.
@@ -20,7 +18,7 @@ type Reachability struct {
 	// Port of the agents' health service on the management addresses; 0: no such service, and TCP port 9 is probed.
 	Port int
 	// TLS of the health service.
-	TLS probe.Files
+	TLS HealthFiles
 	// Ignored are the lines of the file that mean nothing to these programs: settings of OVN-Kubernetes' own programs,
 	// and misspelled ones.
 	Ignored []string
@@ -32,6 +30,10 @@ type Reachability struct {
 	file, witnesses string
 	seconds         int
 }
+
+// HealthFiles are the fields of probe.Files. That package opens sockets of Linux, and kubectl-egret also runs
+// elsewhere.
+type HealthFiles struct{ Cert, Key, CA, Name string }
 
 // Flags registers the flags. Call Read when they are parsed.
 func Flags(f *flag.FlagSet) *Reachability {
