@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -62,6 +63,26 @@ func TestSwapReplacesTheOldFolder(t *testing.T) {
 	}
 	if want := []string{filepath.Join(base, "root/new")}; !slices.Equal(left, want) {
 		t.Errorf("have %v, want %v", left, want)
+	}
+}
+
+// TestRootHasTheVersionsOfThePage: doc.go names the versions that docs/reference.md shows, and Debian's are these.
+func TestRootHasTheVersionsOfThePage(t *testing.T) {
+	status, err := os.ReadFile(filepath.Join(Dir(), "var/lib/dpkg/status"))
+	if err != nil {
+		t.Skipf("needs the root folder (make build): %v", err)
+	}
+	doc, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, program := range map[string]string{"OVN": "ovn-common", "OVS": "openvswitch-common",
+		"nftables": "nftables"} {
+		named := regexp.MustCompile(name + ` (\d+\.\d+)`).FindSubmatch(doc)
+		have := regexp.MustCompile(`(?m)^Package: ` + program + `\n(?:.+\n)*?Version: (\d+\.\d+)`).FindSubmatch(status)
+		if named == nil || have == nil || string(named[1]) != string(have[1]) {
+			t.Errorf("doc.go names %q, and the root folder has %q", named, have)
+		}
 	}
 }
 
