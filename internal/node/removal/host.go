@@ -71,8 +71,8 @@ func openHost(ctx context.Context, o Options) (*host, error) {
 }
 
 // errNoDatabase says what to do if ovsdb-server is dead and its files are the host's own.
-var errNoDatabase = errors.New("Open vSwitch's database does not answer, and has Egret's bridges and settings still: " +
-	"start ovsdb-server, and run this again")
+var errNoDatabase = errors.New("the database of Open vSwitch does not answer, and has Egret's bridges and settings " +
+	"still: start ovsdb-server, and run this again")
 
 // removeNetwork gives the host its own network. First pods lose theirs: without our rules their packets would leave
 // with wrong addresses. The uplink moves when no rule of ours drops what the kernel receives by it, and the bridge goes
