@@ -2,12 +2,33 @@ package removal
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 
 	"github.com/egret-net/egret/internal/cni"
 )
+
+// folders are those that are emptied, with those of an Open vSwitch that is Egret's and does not run.
+func folders(o Options, ovsRuns bool) []string {
+	all := []string{o.OVNState, o.ovnRunDir()}
+	if o.OVSState != "" && !ovsRuns {
+		all = append(all, o.OVSState, o.OVSRunDir)
+	}
+	return all
+}
+
+// checkFolders refuses folders that no option can mean: the databases' socket may lie in /, or be none.
+func checkFolders(o Options) error {
+	for _, folder := range folders(o, false) {
+		if !filepath.IsAbs(folder) || filepath.Clean(folder) == "/" {
+			return fmt.Errorf("%q would be emptied: give folders of OVN and Open vSwitch (--ovn-state, --ovs-state, "+
+				"--ovs-rundir), and --ovn-nb as unix:/FOLDER/SOCKET", folder)
+		}
+	}
+	return nil
+}
 
 // removeFiles deletes Egret's files, OVN's, and those of an Open vSwitch that is Egret's and does not run. Folders may
 // be mounted: they stay.
@@ -19,11 +40,7 @@ func removeFiles(o Options, ovsRuns bool) error {
 			errs = append(errs, err)
 		}
 	}
-	folders := []string{o.OVNState, o.ovnRunDir()}
-	if o.OVSState != "" && !ovsRuns {
-		folders = append(folders, o.OVSState, o.OVSRunDir)
-	}
-	for _, folder := range folders {
+	for _, folder := range folders(o, ovsRuns) {
 		errs = append(errs, emptyFolder(folder))
 	}
 	return errors.Join(errs...)

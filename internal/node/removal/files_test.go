@@ -91,3 +91,21 @@ func TestRunningAgentIsNotRemoved(t *testing.T) {
 		t.Errorf("got %v when it has ended", err)
 	}
 }
+
+// TestNoOtherFolderIsEmptied: options that name no folder of OVN's or Open vSwitch's own are refused. Run asks first.
+func TestNoOtherFolderIsEmptied(t *testing.T) {
+	for what, change := range map[string]func(*Options){
+		"a database over TCP":       func(o *Options) { o.Northbound = "tcp:127.0.0.1:6641" },
+		"a socket in /":             func(o *Options) { o.Northbound = "unix:/ovnnb_db.sock" },
+		"no folder of databases":    func(o *Options) { o.OVNState = "" },
+		"Open vSwitch's state in /": func(o *Options) { o.OVSState = "/var/.." },
+	} {
+		o, _ := files(t)
+		if change(&o); checkFolders(o) == nil {
+			t.Errorf("%s: no error", what)
+		}
+	}
+	if o, _ := files(t); checkFolders(o) != nil {
+		t.Error(checkFolders(o))
+	}
+}

@@ -28,6 +28,9 @@ func (o Options) ovnRunDir() string { return filepath.Dir(strings.TrimPrefix(o.N
 // Run removes Egret from this node. The runtime learns first that there is no network, so that no pod starts. Objects
 // of the API come last, when the node has its own way there.
 func Run(ctx context.Context, o Options, log *slog.Logger) error {
+	if err := checkFolders(o); err != nil {
+		return err
+	}
 	if err := checkStopped(ctx, runners(o)); err != nil {
 		return err
 	}
