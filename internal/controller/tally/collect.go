@@ -85,7 +85,7 @@ func (t *Tally) Collect(out chan<- prometheus.Metric) {
 func (t *Tally) collectAddresses(tell func(d *prometheus.Desc, value int, labels ...string)) {
 	told, leftOut := 0, 0
 	for _, o := range slices.SortedFunc(maps.Keys(t.shares), ref.Object.Compare) {
-		for _, p := range slices.SortedFunc(slices.Values(t.shares[o].places), byAddress) {
+		for _, p := range slices.Compact(slices.SortedFunc(slices.Values(t.shares[o].places), byAddress)) {
 			if told == mostAddresses {
 				leftOut++
 				continue
