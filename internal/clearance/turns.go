@@ -116,7 +116,7 @@ func (m *Machine) noteTurn(t turn, nodes []string, late map[string]bool, key str
 	}
 }
 
-// beginAgain has claims begin with a later moment, and says whether any did: not those led to nodes that know them.
+// beginAgain has the claims begin later that lead to a node which may not know them, and says whether there are any.
 func (p *pod) beginAgain(at moment, knows func(node string) bool) (did bool) {
 	for _, claims := range p.claims {
 		for i, c := range claims {
