@@ -1,4 +1,4 @@
-package v1_test
+package crdtest_test
 
 import (
 	"strings"
@@ -6,26 +6,16 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/egret-net/egret/api/internal/crdtest"
 	v1 "github.com/egret-net/egret/api/v1"
-	"github.com/egret-net/egret/deploy"
+	"github.com/egret-net/egret/internal/crdtest"
 )
-
-func loadServiceCRD(t *testing.T) *crdtest.CRD {
-	t.Helper()
-	manifest, err := deploy.Manifests.ReadFile("crd-egressservices.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return crdtest.Load(t, manifest)
-}
 
 func egressService(spec string) string {
 	return "{apiVersion: k8s.ovn.org/v1, kind: EgressService, metadata: {name: e, namespace: n}, spec: " + spec + "}"
 }
 
 func TestAcceptedEgressServices(t *testing.T) {
-	crd := loadServiceCRD(t)
+	crd := crdtest.Load(t, "egressservices")
 	for name, object := range map[string]string{
 		"example of the documents": egressService(`{sourceIPBy: "LoadBalancerIP", nodeSelector: {matchLabels: {color: green}}}`),
 		"nothing":                  egressService(`{}`),
@@ -47,7 +37,7 @@ func TestAcceptedEgressServices(t *testing.T) {
 }
 
 func TestRefusedEgressServices(t *testing.T) {
-	crd := loadServiceCRD(t)
+	crd := crdtest.Load(t, "egressservices")
 	const noTable, noNumber = "is no routing table", "is no number of a routing table"
 	for name, c := range map[string]struct{ object, want string }{
 		"another mode":     {egressService(`{sourceIPBy: NodeIP}`), `spec.sourceIPBy: Unsupported value: "NodeIP"`},
@@ -74,7 +64,7 @@ func TestRefusedEgressServices(t *testing.T) {
 
 // TestEgressServiceRow: as kubectl get shows it, and no field of the type is missing in the CRD.
 func TestEgressServiceRow(t *testing.T) {
-	crd := loadServiceCRD(t)
+	crd := crdtest.Load(t, "egressservices")
 	object := asMap(t, &v1.EgressService{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1.GroupVersion.String(), Kind: "EgressService"},
 		ObjectMeta: metav1.ObjectMeta{Name: "e", Namespace: "n"},
@@ -87,7 +77,7 @@ func TestEgressServiceRow(t *testing.T) {
 			Conditions:        []metav1.Condition{{Type: "Ready", Status: "True", Reason: "Held"}}},
 	})
 	if unknown := crd.Unknown(object); len(unknown) > 0 {
-		t.Errorf("the CRD lacks %v: run go generate ./api/...", unknown)
+		t.Errorf("the CRD lacks %v: run go generate -C api ./...", unknown)
 	}
 	const heading = "egressservices | Assigned Host | Source IPs | Network | Ready | Reason | Leaving | Overlapped | " +
 		"Fallback | Age"

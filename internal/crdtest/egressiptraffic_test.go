@@ -1,4 +1,4 @@
-package v1_test
+package crdtest_test
 
 import (
 	"encoding/json"
@@ -8,19 +8,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/egret-net/egret/api/internal/crdtest"
 	v1 "github.com/egret-net/egret/api/v1"
-	"github.com/egret-net/egret/deploy"
+	"github.com/egret-net/egret/internal/crdtest"
 )
-
-func loadTrafficCRD(t *testing.T) *crdtest.CRD {
-	t.Helper()
-	manifest, err := deploy.Manifests.ReadFile("crd-egressiptraffics.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return crdtest.Load(t, manifest)
-}
 
 func traffic(spec string) string {
 	return "{apiVersion: k8s.ovn.org/v1, kind: EgressIPTraffic, metadata: {name: e}, spec: " + spec + "}"
@@ -40,7 +30,7 @@ func manyNetworks(n int) []string {
 }
 
 func TestAcceptedTraffic(t *testing.T) {
-	crd := loadTrafficCRD(t)
+	crd := crdtest.Load(t, "egressiptraffics")
 	for name, object := range map[string]string{
 		"both families":    networks("10.20.0.0/16", "fd00:20::/64"),
 		"no network":       networks(),
@@ -60,7 +50,7 @@ func TestAcceptedTraffic(t *testing.T) {
 }
 
 func TestRefusedTraffic(t *testing.T) {
-	crd := loadTrafficCRD(t)
+	crd := crdtest.Load(t, "egressiptraffics")
 	const notNetwork = "is not a network: write an IPv4 or IPv6 prefix"
 	for name, c := range map[string]struct{ object, want string }{
 		"a name":       {networks("10.0.0.0/8", "web"), `spec.destinationNetworks[1]: Invalid value: "web": ` + notNetwork},
@@ -88,40 +78,19 @@ func TestRefusedTraffic(t *testing.T) {
 
 // TestTrafficRow: as kubectl get shows it, and no field of the type is missing in the CRD.
 func TestTrafficRow(t *testing.T) {
-	crd := loadTrafficCRD(t)
+	crd := crdtest.Load(t, "egressiptraffics")
 	object := asMap(t, &v1.EgressIPTraffic{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1.GroupVersion.String(), Kind: "EgressIPTraffic"},
 		ObjectMeta: metav1.ObjectMeta{Name: "e"},
 		Spec:       v1.EgressIPTrafficSpec{DestinationNetworks: []v1.CIDR{"10.20.0.0/16", "fd00:20::/64"}},
 	})
 	if unknown := crd.Unknown(object); len(unknown) > 0 {
-		t.Errorf("the CRD lacks %v: run go generate ./api/...", unknown)
+		t.Errorf("the CRD lacks %v: run go generate -C api ./...", unknown)
 	}
 	if have, want := crd.Heading(), "egressiptraffics eipt | DestinationNetworks | Age"; have != want {
 		t.Errorf("heading\nhave %s\nwant %s", have, want)
 	}
 	if have, want := crd.Row(t, object), `e | ["10.20.0.0/16","fd00:20::/64"] | <nil>`; have != want {
 		t.Errorf("row\nhave %s\nwant %s", have, want)
-	}
-}
-
-// TestNoNetworkIsNotNothing: an empty list is written as one, for the API server refuses a spec without it.
-func TestNoNetworkIsNotNothing(t *testing.T) {
-	text, err := json.Marshal(v1.EgressIPTrafficSpec{DestinationNetworks: []v1.CIDR{}})
-	if want := `{"destinationNetworks":[]}`; err != nil || string(text) != want {
-		t.Errorf("have %s, %v, want %s", text, err, want)
-	}
-}
-
-// TestTrafficSelectorSurvivesEncoding: absent and {} mean different things.
-func TestTrafficSelectorSurvivesEncoding(t *testing.T) {
-	for want, selector := range map[string]*metav1.LabelSelector{
-		`{"egressIPs":null,"namespaceSelector":{}}`:                      nil,
-		`{"egressIPs":null,"namespaceSelector":{},"trafficSelector":{}}`: {},
-	} {
-		text, err := json.Marshal(v1.EgressIPSpec{TrafficSelector: selector})
-		if err != nil || string(text) != want {
-			t.Errorf("have %s, %v, want %s", text, err, want)
-		}
 	}
 }

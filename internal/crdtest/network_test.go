@@ -1,22 +1,12 @@
-package v1_test
+package crdtest_test
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/egret-net/egret/api/internal/crdtest"
-	"github.com/egret-net/egret/deploy"
+	"github.com/egret-net/egret/internal/crdtest"
 )
-
-func loadNetworkCRD(t *testing.T, plural string) *crdtest.CRD {
-	t.Helper()
-	manifest, err := deploy.Manifests.ReadFile("crd-" + plural + ".yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return crdtest.Load(t, manifest)
-}
 
 func userNetwork(spec string) string {
 	return "{apiVersion: k8s.ovn.org/v1, kind: UserDefinedNetwork, metadata: {name: net, namespace: n}, spec: " + spec + "}"
@@ -41,7 +31,7 @@ func manySubnets(n int) string {
 }
 
 func TestAcceptedUserDefinedNetworks(t *testing.T) {
-	crd := loadNetworkCRD(t, "userdefinednetworks")
+	crd := crdtest.Load(t, "userdefinednetworks")
 	for name, object := range map[string]string{
 		"layer 3":                 layer3("subnets: [{cidr: 10.128.0.0/16, hostSubnet: 24}]"),
 		"no hostSubnet":           layer3("subnets: [{cidr: 10.128.0.0/16}]"),
@@ -67,7 +57,7 @@ func TestAcceptedUserDefinedNetworks(t *testing.T) {
 }
 
 func TestRefusedUserDefinedNetworks(t *testing.T) {
-	crd := loadNetworkCRD(t, "userdefinednetworks")
+	crd := crdtest.Load(t, "userdefinednetworks")
 	for name, c := range map[string]struct{ object, want string }{
 		"no topology": {userNetwork("{layer3: {role: Primary, subnets: [{cidr: 10.0.0.0/16}]}}"),
 			"spec.topology: Required"},
@@ -101,7 +91,7 @@ func TestRefusedUserDefinedNetworks(t *testing.T) {
 
 // TestChangedUserDefinedNetworks: subnets can be added, and nothing else can change.
 func TestChangedUserDefinedNetworks(t *testing.T) {
-	crd := loadNetworkCRD(t, "userdefinednetworks")
+	crd := crdtest.Load(t, "userdefinednetworks")
 	const one = "{cidr: 10.128.0.0/16, hostSubnet: 24}"
 	was := layer3("mtu: 1400, subnets: [" + one + "]")
 	for name, c := range map[string]struct{ now, want string }{
@@ -127,7 +117,7 @@ func TestChangedUserDefinedNetworks(t *testing.T) {
 }
 
 func TestClusterUserDefinedNetworks(t *testing.T) {
-	crd := loadNetworkCRD(t, "clusteruserdefinednetworks")
+	crd := crdtest.Load(t, "clusteruserdefinednetworks")
 	const primary = "topology: Layer3, layer3: {role: Primary, subnets: [{cidr: 10.128.0.0/16}]}"
 	for name, c := range map[string]struct{ object, want string }{
 		"layer 3": {clusterNetwork("{" + primary + "}"), ""},
@@ -165,7 +155,7 @@ func TestPrintedNetworks(t *testing.T) {
 			"clusteruserdefinednetworks cudn | Topology | Role | Subnets | Created | Reason | Age",
 			"net | Localnet | Secondary | <nil> | True | NetworkAttachmentDefinitionCreated | <nil>"},
 	} {
-		crd := loadNetworkCRD(t, plural)
+		crd := crdtest.Load(t, plural)
 		if have := crd.Heading(); have != c.heading {
 			t.Errorf("have %s, want %s", have, c.heading)
 		}

@@ -1,7 +1,6 @@
-package v1_test
+package crdtest_test
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -9,21 +8,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	egretv1 "github.com/egret-net/egret/api/egret/v1"
-	"github.com/egret-net/egret/api/internal/crdtest"
-	"github.com/egret-net/egret/deploy"
+	"github.com/egret-net/egret/internal/crdtest"
 )
 
-func loadCRD(t *testing.T) *crdtest.CRD {
-	t.Helper()
-	manifest, err := deploy.Manifests.ReadFile("crd-egressnodes.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return crdtest.Load(t, manifest)
-}
-
-// filled is an EgressNode with a value in every field.
-func filled() *egretv1.EgressNode {
+// filledNode is an EgressNode with a value in every field.
+func filledNode() *egretv1.EgressNode {
 	return &egretv1.EgressNode{
 		TypeMeta:   metav1.TypeMeta{APIVersion: egretv1.GroupVersion.String(), Kind: "EgressNode"},
 		ObjectMeta: metav1.ObjectMeta{Name: "n1"},
@@ -53,20 +42,11 @@ func filled() *egretv1.EgressNode {
 	}
 }
 
-func asMap(t *testing.T, object any) map[string]any {
-	t.Helper()
-	text, err := json.Marshal(object)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return crdtest.Object(t, string(text))
-}
-
-func TestSchemaHasEveryField(t *testing.T) {
-	crd := loadCRD(t)
-	object := asMap(t, filled())
+func TestEgressNodeSchemaHasEveryField(t *testing.T) {
+	crd := crdtest.Load(t, "egressnodes")
+	object := asMap(t, filledNode())
 	if unknown := crd.Unknown(object); len(unknown) > 0 {
-		t.Errorf("the CRD lacks %v: run go generate ./api/...", unknown)
+		t.Errorf("the CRD lacks %v: run go generate -C api ./...", unknown)
 	}
 	if refusals := crd.Refusals(object); len(refusals) > 0 {
 		t.Errorf("refused: %v", refusals)
@@ -74,15 +54,15 @@ func TestSchemaHasEveryField(t *testing.T) {
 }
 
 func TestNodeThatHoldsNothingIsAccepted(t *testing.T) {
-	node := filled()
+	node := filledNode()
 	node.Status.Holding, node.Status.HoldingCount = nil, 0
-	if refusals := loadCRD(t).Refusals(asMap(t, node)); len(refusals) > 0 {
+	if refusals := crdtest.Load(t, "egressnodes").Refusals(asMap(t, node)); len(refusals) > 0 {
 		t.Errorf("refused: %v", refusals)
 	}
 }
 
-func TestRefusedObjects(t *testing.T) {
-	crd := loadCRD(t)
+func TestRefusedEgressNodes(t *testing.T) {
+	crd := crdtest.Load(t, "egressnodes")
 	for name, c := range map[string]struct {
 		change func(*egretv1.EgressNodeStatus)
 		want   string
@@ -122,7 +102,7 @@ func TestRefusedObjects(t *testing.T) {
 		}, "status.holding"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			node := filled()
+			node := filledNode()
 			c.change(&node.Status)
 			have := strings.Join(crd.Refusals(asMap(t, node)), "\n")
 			if !strings.Contains(have, c.want) {
@@ -134,8 +114,8 @@ func TestRefusedObjects(t *testing.T) {
 
 // TestRefusedTypedEntries: the typed entries are bounded as the old ones are.
 func TestRefusedTypedEntries(t *testing.T) {
-	crd, long := loadCRD(t), strings.Repeat("a", 254)
-	problems := filled().Status.ObjectProblems
+	crd, long := crdtest.Load(t, "egressnodes"), strings.Repeat("a", 254)
+	problems := filledNode().Status.ObjectProblems
 	type status = egretv1.EgressNodeStatus
 	for want, change := range map[string]func(*status){
 		"status.objectSteers[0].node":       func(s *status) { s.ObjectSteers[0].Node = "a b" },
@@ -152,7 +132,7 @@ func TestRefusedTypedEntries(t *testing.T) {
 		"status.objectProblems[0].message":  func(s *status) { s.ObjectProblems[0].Message = strings.Repeat(long, 5) },
 		"status.objectProblems":             func(s *status) { s.ObjectProblems = slices.Repeat(problems, 129) },
 	} {
-		node := filled()
+		node := filledNode()
 		change(&node.Status)
 		if have := strings.Join(crd.Refusals(asMap(t, node)), "\n"); !strings.Contains(have, want) {
 			t.Errorf("want a refusal with %q, have %q", want, have)
@@ -160,9 +140,9 @@ func TestRefusedTypedEntries(t *testing.T) {
 	}
 }
 
-func TestPrinterColumns(t *testing.T) {
+func TestEgressNodeColumns(t *testing.T) {
 	const want = `n1 | 2 | 172.18.0.33,fd00:18::33 | 0d5c2f0e-8f3b-4c1a-9a53-6f1f4d8e7b11 | 172.18.0.33 | ["the gateway interface has no link"] | v0.1.0 | <nil>`
-	if have := loadCRD(t).Row(t, asMap(t, filled())); have != want {
+	if have := crdtest.Load(t, "egressnodes").Row(t, asMap(t, filledNode())); have != want {
 		t.Errorf("row\nhave %s\nwant %s", have, want)
 	}
 }

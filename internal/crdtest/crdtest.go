@@ -1,6 +1,6 @@
 // Package crdtest judges objects as an API server with one of our CRDs would, without a server.
 //
-// In: the YAML of a CRD, then objects. Out: the API server's refusals, and the row that kubectl get prints.
+// In: the plural of a CRD in deploy, then objects. Out: the API server's refusals, and the row that kubectl get prints.
 package crdtest
 
 import (
@@ -23,6 +23,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"sigs.k8s.io/yaml"
+
+	"github.com/egret-net/egret/deploy"
 )
 
 // CRD is a definition that the API server's own validation accepts, the cost of its CEL rules included.
@@ -34,9 +36,11 @@ type CRD struct {
 	rules     *cel.Validator
 }
 
-// Load reads the YAML of a CRD with one version and fails the test if an API server would refuse it.
-func Load(t *testing.T, manifest []byte) *CRD {
+// Load reads the CRD of these objects, which has one version, and fails the test if an API server would refuse it.
+func Load(t *testing.T, plural string) *CRD {
 	t.Helper()
+	manifest, err := deploy.Manifests.ReadFile("crd-" + plural + ".yaml")
+	must(t, err)
 	definition := &apiextensionsv1.CustomResourceDefinition{}
 	must(t, yaml.UnmarshalStrict(manifest, definition))
 	apiextensionsv1.SetDefaults_CustomResourceDefinition(definition)
