@@ -22,6 +22,10 @@ func (s Signs) hasAnswered() bool { return s.Host > s.Since }
 // agentAnswered says whether its agent ever did.
 func (s Signs) agentAnswered() bool { return s.Agent > s.Since }
 
+// comeback is how soon after its loss a node is often back: a switch or a starved machine has then stood still, no
+// more.
+const comeback = 5 * time.Second
+
 // debut is for how many times as long a node, or an agent, may be silent that never answered.
 const debut = 5
 
@@ -42,7 +46,7 @@ const debut = 5
 //     That does not hold while one of them answers at its address on the primary network: then it is the tunnels that
 //     are broken, here or there.
 //   - A node that has never answered, or is silent for Total and not declared dead, is not answering: nobody can tell
-//     whether it is alive.
+//     whether it is alive. Nor is one that was declared dead less than comeback ago.
 //   - For half of Total after that, or after a stall of this process, nobody is declared dead either: the answers come,
 //     or wait to be read.
 type Judge struct {
@@ -65,6 +69,11 @@ type verdict struct {
 	since time.Duration
 }
 
+// isLost says whether a node is dead, and will hardly be back at once.
+func (v verdict) isLost(now time.Duration) bool {
+	return v.why == world.NodeUnreachable && now-v.since >= comeback
+}
+
 // probing is that of a node: when it began, and whether it answers.
 type probing struct {
 	since time.Duration
@@ -75,7 +84,7 @@ type probing struct {
 type Change struct {
 	Node string
 	Why  world.Unreachability
-	// NotAnswering: the node does not answer, and nobody can say that it is dead.
+	// NotAnswering: the node does not answer, and nobody can say that it is dead, or that it stays so.
 	NotAnswering bool
 	// Silent is how long the host had been silent then.
 	Silent time.Duration
@@ -104,7 +113,7 @@ func (j *Judge) Look(now time.Duration, signs map[string]Signs, witnessed time.D
 			!j.provenDead(s, now, signs) {
 			v = old
 		}
-		known := v.why == world.NodeUnreachable || s.hasAnswered() && now-s.Host < j.Total
+		known := v.isLost(now) || s.hasAnswered() && now-s.Host < j.Total
 		if first || v.why != old.why || known != was.known {
 			changes = append(changes, Change{name, v.why, !known, now - s.Host})
 		}

@@ -202,7 +202,7 @@ func TestCutOffKeepsVerdicts(t *testing.T) {
 }
 
 // TestNotAnswering: a node that has not answered yet, or is silent while nobody can tell who is dead, is not answering,
-// and no longer than that; one that is dead is not in doubt.
+// and no longer than that; one that is dead is for five seconds more.
 func TestNotAnswering(t *testing.T) {
 	s := newStory(false, "n1", "n2", "self")
 	s.mute["n2"] = "host"
@@ -217,13 +217,13 @@ func TestNotAnswering(t *testing.T) {
 	s.pass(4*time.Second).expect(t, "11 n1 NodeUnreachable")
 	s.mute["n2"] = "host" // nobody else answers now
 	s.pass(4*time.Second).expect(t, "11 n1 NodeUnreachable")
-	if have, want := strings.Join(s.known, ", "), "15 n2 false"; have != want {
+	if have, want := strings.Join(s.known, ", "), "11 n1 false, 15 n2 false, 16 n1 true"; have != want {
 		t.Errorf("all are silent: have %q, want %q", have, want)
 	}
 	delete(s.signs, "n2")
 	clear(s.mute)
 	s.pass(4 * time.Second)
-	if have, want := strings.Join(s.known, ", "), "15 n2 false, 18 n2 true"; have != want {
+	if have, want := strings.Join(s.known, ", "), "11 n1 false, 15 n2 false, 16 n1 true, 18 n2 true"; have != want {
 		t.Errorf("n2 is probed no more: have %q, want %q", have, want)
 	}
 }

@@ -21,8 +21,9 @@ func (w *World) SetUnreachable(node string, why Unreachability) {
 	setFact(w, KindReach, node, w.unreachable, node, why)
 }
 
-// NotAnswering says whether a node that is probed has not answered yet, or does not answer now, and does not count as
-// unreachable: the controller cannot tell. It is given nothing new, and keeps what it has.
+// NotAnswering says whether a node that is probed has not answered yet, or does not answer now, and the controller
+// cannot tell whether it lives. It is given nothing new. It keeps what it has, or if it counts as unreachable, what no
+// other node takes.
 func (w *View) NotAnswering(node string) bool {
 	w.noteRead(KindReach, node)
 	return w.notAnswering[node]

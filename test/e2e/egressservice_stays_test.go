@@ -70,9 +70,9 @@ func (s egressService) hostedBy(m sandbox.Member) error {
 	return err
 }
 
-// TestEgressServiceOnlyNode: the only node that can be the host is NotReady for a while, as Kubernetes has it: it stays
-// the host, and every datagram has the Service's address. When no node can be it, pods leave with their nodes'
-// addresses, or not at all where the annotation asks for that.
+// TestEgressServiceOnlyNode: the only node that can be the host is NotReady for a while, as Kubernetes has it, and its
+// switch stands still for a moment. It stays the host, and every datagram has the Service's address. When no node can
+// be it, pods leave with their nodes' addresses, or not at all where the annotation asks for that.
 func TestEgressServiceOnlyNode(t *testing.T) {
 	c := theCluster(t)
 	c.alikeInBoth(t)
@@ -97,6 +97,9 @@ func TestEgressServiceOnlyNode(t *testing.T) {
 	s.flows(seen, time.Now())
 	s.readyOn(host.Name)
 	must(t, s.labelled(host.Name))
+	c.standsStill(t, host)
+	s.flows(seen, time.Now())
+	s.readyOn(host.Name)
 
 	s.patch(fmt.Sprintf(`{"metadata":{"annotations":{%q:"drop"}}}`, v1.AnnotationWhenUnassigned))
 	s.patch(`{"spec":{"nodeSelector":{"matchLabels":{"kubernetes.io/hostname":"nobody"}}}}`)

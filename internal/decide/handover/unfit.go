@@ -62,14 +62,17 @@ func NotReadyInDoubt(w *world.View, turns *Turns) bool {
 	return notReady > 0 && (notReady == reached || notReady > 1 && 2*notReady >= reached)
 }
 
-// GoesOn says whether a node that is unfit goes on with what it has, as long as no other node takes that: its host is
-// reached, and either its agent alone is away, or it is not ready by a word that is in doubt: with many others
-// (NotReadyInDoubt), or only now, so that others may follow. One that is not ready beyond doubt gives up what it has,
-// though nobody takes it: an administrator who stops a kubelet expects that.
+// GoesOn says whether a node that is unfit goes on with what it has, as long as no other node takes that. Its host is
+// reached, and its agent alone is away. Or it was lost only now and may be back at once, with all its connections. Or
+// it is not ready by a word that is in doubt: with many others (NotReadyInDoubt), or only now, so that others may
+// follow. One that is not ready beyond doubt gives up what it has, though nobody takes it: an administrator who stops a
+// kubelet expects that.
 func GoesOn(w *world.View, n *world.Node, inDoubt bool) bool {
 	switch Unfit(w, n) {
 	case CauseAgentAway:
 		return true
+	case CauseUnreachable:
+		return w.NotAnswering(n.Name)
 	case CauseNotReady:
 		return inDoubt && w.Unreachable(n.Name) != world.NodeUnreachable
 	}

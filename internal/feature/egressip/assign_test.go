@@ -315,6 +315,7 @@ func TestNodesNotAnsweringKeepWhatTheyHave(t *testing.T) {
 		t.Errorf("a node that does not answer was given %q; condition %+v", have, assigned)
 	}
 	w.SetUnreachable("n1", world.NodeUnreachable)
+	w.SetNotAnswering("n1", false)
 	if have, want := items(settle(w)["e"]), "n2=172.18.0.44"; have != want {
 		t.Errorf("a node is dead, and the others are not answering: have %s, want %s", have, want)
 	}
@@ -322,6 +323,26 @@ func TestNodesNotAnsweringKeepWhatTheyHave(t *testing.T) {
 	d = settle(w)
 	if have, want := items(d["e"])+" "+items(d["late"]), "n3=172.18.0.33 n2=172.18.0.44 n3=172.18.0.55"; have != want {
 		t.Errorf("one has answered: have %s, want %s", have, want)
+	}
+}
+
+// A node that was lost only now keeps what no other can take, so that its pods send nothing with its own address when
+// it is back at once.
+func TestLostNodeKeepsWhatNobodyTakes(t *testing.T) {
+	w := newWorld()
+	three(w)
+	w.SetEgressIP(object("e", 0, "172.18.0.33", "172.18.0.44", "172.18.0.55"))
+	settle(w)
+	w.SetUnreachable("n1", world.NodeUnreachable)
+	w.SetNotAnswering("n1", true)
+	d := settle(w)
+	have, want := items(d["e"]), "n1=172.18.0.33 n2=172.18.0.44 n3=172.18.0.55"
+	if have != want || len(d["e"].Events) > 0 {
+		t.Errorf("lost: have %s, want %s; events %+v", have, want, d["e"].Events)
+	}
+	w.SetNotAnswering("n1", false)
+	if have, want := items(settle(w)["e"]), "n2=172.18.0.44 n3=172.18.0.55"; have != want {
+		t.Errorf("lost for long: have %s, want %s", have, want)
 	}
 }
 

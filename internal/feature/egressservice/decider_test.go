@@ -379,6 +379,29 @@ func TestMoves(t *testing.T) {
 	}
 }
 
+// TestLostHostIsKept: a host that was lost only now stays the host where no other node can be it, for it may be back at
+// once.
+func TestLostHostIsKept(t *testing.T) {
+	c := settled(t)
+	c.node(1, func(n *world.Node) { n.Labels = map[string]string{"color": "green"} })
+	c.object(func(s *world.EgressService) { s.Nodes = green() })
+	c.decides()
+	c.is(`"n1" leaving [] label [n1] Ready=True Held`)
+	c.set(func(w *world.World) {
+		w.SetUnreachable("n1", world.NodeUnreachable)
+		w.SetNotAnswering("n1", true)
+	})
+	if told := c.decides(); told != "" {
+		t.Errorf("told of %q", told)
+	}
+	c.is(`"n1" leaving [] label [n1] Ready=True Held`)
+	c.set(func(w *world.World) { w.SetNotAnswering("n1", false) })
+	if told := c.decides(); told != "Released NoMatchingNode FellBack" {
+		t.Errorf("told of %q", told)
+	}
+	c.is(`"" leaving [] label [] Ready=False NoMatchingNode`)
+}
+
 // TestLabelFollowsTheHolder: while the successor is not ready the label stays with who translates, and goes with it.
 func TestLabelFollowsTheHolder(t *testing.T) {
 	c := settled(t)
