@@ -29,9 +29,7 @@ func (a Answer) describeDecisions() string {
 	if a.staysInside() {
 		return "nobody: it stays in the cluster, and egress addresses concern what leaves it\n"
 	}
-	w := a.scope.w
-	d := decision{w: w, pod: a.Pod, to: a.Packet.Dst, family: world.FamilyOf(a.Packet.Dst), ends: a.Ends,
-		doubtful: len(a.Doubts) > 0}
+	w, d := a.scope.w, a.newDecision()
 	var out strings.Builder
 	claims, unserved := w.Wanted(a.Pod, w.PrimaryNetwork(a.Pod.Namespace), d.family)
 	for _, c := range claims {
@@ -48,6 +46,12 @@ func (a Answer) describeDecisions() string {
 	return out.String() + d.unselectingEgressIPs()
 }
 
+// newDecision returns what the answer is about.
+func (a Answer) newDecision() decision {
+	return decision{w: a.scope.w, pod: a.Pod, to: a.Packet.Dst, family: world.FamilyOf(a.Packet.Dst), ends: a.Ends,
+		doubtful: len(a.Doubts) > 0}
+}
+
 // decision is what is asked: about a pod's packets to an address.
 type decision struct {
 	w      *world.World
@@ -61,24 +65,33 @@ type decision struct {
 
 // describeClaim says what an object with a claim to the pod's packets does with this one.
 func (d decision) describeClaim(c world.Claim) string {
-	to := d.w.Destinations(c.By.Name, d.family)
-	isMeant := func(a netip.Addr) bool { return to.Contains(a) }
 	says := "decides"
 	switch {
-	case c.By.Kind == ref.EgressIP && !d.w.EgressIP(c.By.Name).TrafficUnknown &&
-		!slices.ContainsFunc(d.leavingDestinations(), isMeant):
-		says = "does not decide: it does so to " + someOf(to) + " alone"
+	case !d.isClaimed(c):
+		says = "does not decide: it does so to " + someOf(d.w.Destinations(c.By.Name, d.family)) + " alone"
+	case d.awaitsHolder(c):
+		says = notYet
 	case d.doubtful, d.isSource(c.By):
 	case d.isDroppedBy(c.By):
 		says = "decides, and has it dropped"
 	case !d.isHeld(c.By):
-		says = "does not decide yet: no node says that it holds an address of it"
+		says = notYet
 	case len(d.outsideEnds()) == 0:
 		says = "would decide, but the packet is dropped by others, see the way"
 	default:
 		says = "does not decide: its addresses are not for packets to " + d.to.String() + ", see the way"
 	}
 	return d.describeObject(c.By, says)
+}
+
+const notYet = "does not decide yet: no node says that it holds an address of it"
+
+// isClaimed reports whether the packet leaves to one of the claim's destinations.
+func (d decision) isClaimed(c world.Claim) bool {
+	if c.By.Kind != ref.EgressIP || d.w.EgressIP(c.By.Name).TrafficUnknown {
+		return true
+	}
+	return slices.ContainsFunc(d.leavingDestinations(), d.w.Destinations(c.By.Name, d.family).Contains)
 }
 
 // outsideEnds are the ends outside.

@@ -22,6 +22,32 @@ func listDoubts(w *world.World, pod *world.Pod, f world.Family) []string {
 	return out
 }
 
+// listDrops returns why the pod's node may drop a packet that leaves by what the API has.
+func (d decision) listDrops() (out []string) {
+	if len(d.outsideEnds()) == 0 {
+		return nil
+	}
+	for _, c := range d.w.Claims(d.pod, d.w.PrimaryNetwork(d.pod.Namespace), d.family) {
+		text, reason := d.w.ProblemReason(d.pod.Node, c.By.Key())
+		switch {
+		case !d.isClaimed(c):
+		case d.awaitsHolder(c):
+			out = append(out, fmt.Sprintf("no node is ready for %s: a pod that started meanwhile sends nothing outside "+
+				"until one is, and has an Event %sNotReady; an earlier pod leaves with its node's address", c.By,
+				c.By.Kind))
+		case reason == world.ReasonUnfollowed || reason == world.ReasonUnserved:
+			out = append(out, fmt.Sprintf("%s says of %s: %s", plainText(d.pod.Node), c.By, plainText(text)))
+		}
+	}
+	return out
+}
+
+// awaitsHolder reports whether packets leave with their node's address because no node holds one of an EgressIP yet.
+// The node drops them of a pod that started meanwhile, and the API does not say which pods did.
+func (d decision) awaitsHolder(c world.Claim) bool {
+	return c.By.Kind == ref.EgressIP && len(d.outsideEnds()) > 0 && !d.isHeld(c.By) && !d.isSource(c.By)
+}
+
 // Elsewhere is what another node than the one that is asked knows of a pod's packet: the routing table of a host.
 func Elsewhere(w *world.World, pod *world.Pod, p trace.Packet) []string {
 	var out []string

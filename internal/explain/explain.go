@@ -49,7 +49,7 @@ func Ask(kinds feature.Kinds, w *world.World, key string, p trace.Packet) (Answe
 	a.Ends = plans.Walk(p)
 	slices.SortFunc(a.Ends, func(a, b trace.End) int { return strings.Compare(a.String(), b.String()) })
 	if !a.staysInside() {
-		a.Doubts = listDoubts(w, pod, world.FamilyOf(p.Dst))
+		a.Doubts = append(listDoubts(w, pod, world.FamilyOf(p.Dst)), a.newDecision().listDrops()...)
 	}
 	return a, nil
 }
