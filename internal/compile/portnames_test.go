@@ -13,10 +13,11 @@ import (
 )
 
 // TestPodsTakeNoPort: whatever pods, namespaces, networks and the bridge are called, no pod's port has the name of
-// another port of the node, and no other row gives way to a pod's.
+// another port of the node, or of a conntrack zone of a router or node's switch, and no other row gives way to a pod's.
 func TestPodsTakeNoPort(t *testing.T) {
 	networks := []string{"blue", "a", "a_b", "a-b", "cluster_udn", "cluster_udn_blue", "br", "br_eth0", "rtos-blue"}
-	namespaces := strings.Fields("blue a b a-b breth0 eth0 br-ex stor-blue rtos-blue rtol-blue ltor-blue rtos-a k8s")
+	namespaces := strings.Fields("blue a b a-b breth0 eth0 br-ex stor-blue rtos-blue rtol-blue ltor-blue rtos-a k8s n1")
+	pods := strings.Fields("n1 n2 n4 web tstor-n2 rtots-n1 tstor-n4 snat dnat")
 	started := 0
 	for _, bridge := range []string{"breth0", "br_eth0", "br-ex"} {
 		w := compiletest.Small("n1", world.SharedGateway)
@@ -27,9 +28,12 @@ func TestPodsTakeNoPort(t *testing.T) {
 		others, ports := compile.Full(w, all.Features()), map[string]bool{}
 		for id := range others.NB.Rows() {
 			ports[id.Name] = ports[id.Name] || isPort(id)
+			if id.Table == "Logical_Router" || id.Table == "Logical_Switch" {
+				ports[id.Name+"_snat"], ports[id.Name+"_dnat"] = true, true
+			}
 		}
 		for _, a.Namespace = range namespaces {
-			for _, a.Name = range []string{"n1", "n2", "n4", "web", "tstor-n2", "rtots-n1", "tstor-n4"} {
+			for _, a.Name = range pods {
 				join(w, a, networks...)
 				for id := range compile.Full(w, []compile.Feature{pod.Ports{}}).NB.Rows() {
 					if _, both := others.NB.Get(id); both || isPort(id) && ports[id.Name] {

@@ -148,22 +148,31 @@ func IsManagementPort(dev string) bool { return strings.HasPrefix(dev, managemen
 // PodPort is a pod's port on the node switch, and the iface-id of its OVS interface.
 func (n Names) PodPort(namespace, name string) string { return n.Row(namespace + "_" + name) }
 
-// NodeOfPort returns the only node of which some network can have a port with the name of a pod's port; "": no node's
-// ports are so named. Networks and nodes are named by others than pods: network blue has port blue_tstor-n2, and so has
-// pod tstor-n2 of namespace blue. The answer does not depend on which networks there are.
-func NodeOfPort(bridge, namespace, pod string) string {
+// NodesOfPort returns the nodes of which some network can have a port, or a zone of conntrack, with the name of a pod's
+// port. Networks and nodes are named by others than pods: network blue has port blue_tstor-n2, and so has pod tstor-n2
+// of namespace blue. The answer does not depend on which networks there are.
+func NodesOfPort(bridge, namespace, pod string) (nodes []string) {
 	for _, prefix := range []string{routersToTransit, transitToRouters} {
 		if node, is := strings.CutPrefix(pod, prefix); is {
-			return node
+			nodes = append(nodes, node)
 		}
 	}
 	prefixes := []string{routersToNodeSwitch, nodeSwitchesToRouter, LinksToNetworks, linksToCluster, hostPorts}
 	begins := func(prefix string) bool { return strings.HasPrefix(namespace, prefix) }
 	if slices.ContainsFunc(prefixes, begins) || strings.HasSuffix("_"+bridge, "_"+namespace) {
-		return pod
+		nodes = append(nodes, pod)
 	}
-	return ""
+	if slices.Contains(natZones, "_"+pod) {
+		nodes = append(nodes, namespace)
+	}
+	return nodes
 }
+
+// natZones are the ends of the names of conntrack zones. ovn-controller gives two to each router and switch, and one to
+// each pod's port, by its name. In a switch's first one it translates what pods send to themselves by a Service.
+var natZones = []string{snatZone, "_dnat"}
+
+const snatZone = "_snat"
 
 // Numbers.
 
@@ -188,4 +197,4 @@ const PodPorts = "11000-29999"
 func LivenessPort(id int) string { return "bfd-" + Itoa(id) }
 
 // SNATZone is the conntrack zone that ovn-controller gives to a router's translation of sources.
-func SNATZone(router string) string { return router + "_snat" }
+func SNATZone(router string) string { return router + snatZone }

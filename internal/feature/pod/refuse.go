@@ -10,11 +10,12 @@ import (
 // refusePod returns why a pod cannot start, and what to do; "": it can. A port with the name of one of a node's ports
 // would take that one's place, and with it the traffic of others.
 func refusePod(w *world.View, namespace, pod string) string {
-	node := plan.NodeOfPort(w.Config.Bridge, namespace, pod)
-	if node == "" || w.Node(node) == nil {
-		return ""
+	for _, node := range plan.NodesOfPort(w.Config.Bridge, namespace, pod) {
+		if w.Node(node) != nil {
+			return fmt.Sprintf("pod %s/%s: its port in OVN, %s, can have the name of a port or conntrack zone of node "+
+				"%s. Create the pod with another name: not snat or dnat, and without the node's name in it", namespace,
+				pod, plan.DefaultNames().PodPort(namespace, pod), node)
+		}
 	}
-	return fmt.Sprintf("pod %s/%s: its port in OVN, %s, can have the name of a port of node %s. Create the pod with "+
-		"another name, which does not have the node's name in it", namespace, pod,
-		plan.DefaultNames().PodPort(namespace, pod), node)
+	return ""
 }

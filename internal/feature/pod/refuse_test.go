@@ -17,6 +17,7 @@ func TestPodsNamedAsPorts(t *testing.T) {
 	for pod, taken := range map[string]bool{
 		"blue/tstor-n2": true, "blue/rtots-n2": true, "breth0/n1": true, "stor-blue/n1": true, "rtos-blue/n1": true,
 		"rtol-blue/n1": true, "ltor-blue/n1": true, "k8s-blue/n1": true,
+		"n1/snat": true, "n2/dnat": true, "n4/snat": false, "blue/dnat": false,
 		"blue/tstor-n4": false, "breth0/n4": false, "breth0/web": false, "blue/n1": false, "eth0/n1": false,
 	} {
 		w := compiletest.Small("n1", world.SharedGateway)
