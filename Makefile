@@ -116,12 +116,15 @@ RACE := env CGO_ENABLED=1 go test -json -race -trimpath -timeout 30m
 # new ones in test-all, where what they find does not stop somebody else's change. RAPID_SEED=N repeats another's.
 RAPID_SEED ?= $(shell hack/seed)
 
+# Drawn stories, for which the race detector would be too slow.
+STORIES := go test -trimpath -run '^TestNoWrongSource$$' ./test/simulate
+
 .PHONY: unit
 unit: export RAPID_SEED := $(RAPID_SEED)
 unit: race-deps ## check: the tests that need no cluster, with the race detector; what passed is remembered
 	@echo 'property tests draw from RAPID_SEED=$(RAPID_SEED)'
 	$(SKIPS) unit $(RACE) ./...
-	go test -trimpath -run '^TestNoWrongSource$$' ./test/simulate
+	$(STORIES)
 	$(SKIPS) budget go test -json -trimpath -run '^TestBudget' ./internal/compile ./internal/controller
 
 .PHONY: race-deps
@@ -132,7 +135,8 @@ race-deps:
 unit-long: export RAPID_SEED := $(RAPID_SEED)
 unit-long: race-deps
 	@echo 'property tests draw from RAPID_SEED=$(RAPID_SEED)'
-	$(SKIPS) unit-long $(RACE) ./internal/feature/... ./internal/compile
+	$(SKIPS) unit-long $(RACE) ./internal/feature/... ./internal/compile ./internal/trace ./test/simulate
+	$(STORIES)
 
 .PHONY: unit-compile
 unit-compile: race-deps

@@ -49,6 +49,7 @@ func TestLateLabel(t *testing.T) {
 // TestNodeUnlabelled: an address leaves a node that may not host it any more, and its pods go with it.
 func TestNodeUnlabelled(t *testing.T) {
 	c := theCluster(t)
+	c.alikeInBoth(t)
 	n := c.namespace(t, nil)
 	c.labelEgress(t, c.nodes[0], c.nodes[1])
 	n.runs(pod{name: "a", node: c.nodes[0], sends: true}, pod{name: "b", node: c.nodes[1], sends: true}, pod{name: "c",

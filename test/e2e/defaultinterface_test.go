@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -40,19 +41,19 @@ func TestDefaultInterface(t *testing.T) {
 	others := c.namespace(t, nil)
 	others.runs(pod{name: "same", node: c.nodes[1]}, pod{name: "other", node: c.nodes[2]})
 	at := func(port int) endpoint { return endpoint{"eth0 of p", n.ips["p"], port} }
+	shut := []fromTo{c.from(t, c.nodes[1]).to(at(closedPort))}
 	for _, from := range []from{others.from("same"), others.from("other"), c.from(t, c.nodes[2])} {
-		from.to(at(closedPort)).isShut()
-		from.to(at(podPort)).isShut()
+		shut = append(shut, from.to(at(closedPort)), from.to(at(podPort)))
 	}
-	c.from(t, c.nodes[1]).to(at(closedPort)).isShut()
+	for _, name := range []string{"same", "other"} {
+		shut = append(shut, n.from("p").to(others.pod(name)))
+	}
+	areShut(shut...)
 	c.from(t, c.nodes[1]).to(at(podPort)).arrivesAs(c.management(t, c.nodes[1].Name)...)
 	c.from(t, c.nodes[1]).to(at(openPort)).arrivesAs(c.management(t, c.nodes[1].Name)...)
 	c.from(t, c.nodes[2]).to(at(openPort)).arrivesAs(c.management(t, c.nodes[2].Name)...)
 	others.from("same").to(at(openPort)).arrivesAs(others.ips["same"]...)
 	others.from("other").to(at(openPort)).arrivesAs(others.ips["other"]...)
-	for _, name := range []string{"same", "other"} {
-		n.from("p").to(others.pod(name)).isShut()
-	}
 }
 
 // hasOwnNetwork gives the namespace a network, of the cluster's families.
@@ -102,13 +103,19 @@ func (c *cluster) hasEvent(uid types.UID, reason string) error {
 	return nil
 }
 
-// isShut says that no connection comes through, to any address.
-func (f fromTo) isShut() {
-	f.t.Helper()
-	for _, ip := range f.to.ips {
-		f.to.ips = []netip.Addr{ip}
-		if err := f.reachesNothing(); err != nil {
-			f.t.Errorf("port %d: %v", f.to.port, err)
+// areShut says that no connection comes through, to any address. All are tried at once.
+func areShut(all ...fromTo) {
+	var tries sync.WaitGroup
+	for _, f := range all {
+		for _, ip := range f.to.ips {
+			one := f
+			one.to.ips = []netip.Addr{ip}
+			tries.Go(func() {
+				if err := one.reachesNothing(); err != nil {
+					one.t.Errorf("port %d: %v", one.to.port, err)
+				}
+			})
 		}
 	}
+	tries.Wait()
 }

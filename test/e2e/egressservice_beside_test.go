@@ -65,6 +65,7 @@ func (s behindService) isAnsweredAt(node int) {
 // address of its own.
 func TestEgressServicesSpread(t *testing.T) {
 	c := theCluster(t)
+	c.alikeInBoth(t)
 	n := c.namespace(t, nil)
 	seen := c.capture(t)
 	hosts := map[string]string{}

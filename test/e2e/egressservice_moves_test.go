@@ -17,6 +17,7 @@ import (
 // is Ready on, no datagram has a former source, and every flow goes on.
 func TestEgressServiceUnanswered(t *testing.T) {
 	c := theCluster(t)
+	c.alikeInBoth(t)
 	seen := c.capture(t)
 	nobody := selects(map[string]string{"kubernetes.io/hostname": "nobody"})
 	s := newBehindService(t, 70, v1.EgressServiceSpec{NodeSelector: nobody})

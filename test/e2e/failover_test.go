@@ -21,6 +21,7 @@ import (
 func TestEstablishedSurvive(t *testing.T) {
 	const count = 24
 	c := theCluster(t)
+	c.alikeInBoth(t)
 	n := c.namespace(t, nil)
 	c.labelEgress(t, c.nodes[1], c.nodes[2])
 	k := keptBy(t, c.hosts[0])
@@ -89,6 +90,7 @@ func ofFamily(ips []netip.Addr, like netip.Addr) []netip.Addr {
 // when it is back.
 func TestFailoverWithoutControlPlane(t *testing.T) {
 	c := theCluster(t)
+	c.alikeInBoth(t)
 	n := c.namespace(t, nil)
 	c.labelEgress(t, c.nodes[1], c.nodes[2])
 	ips := concat(c.number(64), c.number(65))

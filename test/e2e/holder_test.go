@@ -135,6 +135,7 @@ func (c *cluster) cordon(t *testing.T, node, value string) {
 // TestShutDown: a node that is shut down in order gives its addresses up first, and may host again after its boot.
 func TestShutDown(t *testing.T) {
 	c := theCluster(t)
+	c.alikeInBoth(t)
 	h := c.holding(t, "shutdown", 82)
 	ends := []func(){h.connecting("a"), h.connecting("b")}
 	time.Sleep(time.Second) // so that connections are on their way
@@ -330,6 +331,7 @@ func (h *holding) agentAway() map[string]string {
 // said and told of, and ends when the machine gives it up.
 func TestAddressInUse(t *testing.T) {
 	c := theCluster(t)
+	c.alikeInBoth(t)
 	n := c.namespace(t, nil)
 	c.labelEgress(t, c.nodes[1])
 	for _, x := range []struct {

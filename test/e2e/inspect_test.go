@@ -55,6 +55,7 @@ type fault struct {
 // bridge's flows and the logical network wait for, all stays as it is.
 func TestPlanDiff(t *testing.T) {
 	c := theCluster(t)
+	c.alikeInBoth(t)
 	n := c.namespace(t, nil)
 	c.labelEgress(t, c.nodes[1])
 	e := c.egressIP(t, "plan-diff", c.number(170), n.itself(), metav1.LabelSelector{})

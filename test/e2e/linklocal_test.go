@@ -26,7 +26,7 @@ func (n *tenant) linkLocal(t *testing.T, plain *namespace) {
 	})
 	at := endpoint{"a link-local address of " + node.Name, []netip.Addr{cache}, nodePort}
 	plain.from("plain-0").to(at).soonArrivesAs(plain.ips["plain-0"][i])
-	n.from("blue-0").to(at).isShut()
+	areShut(n.from("blue-0").to(at))
 	names := plan.Names{Network: n.name + "_" + n.network}
 	out := n.c.on(t, node.Name, "ovn-nbctl", "get", "Logical_Router_Port", names.GatewayToExternal(node.Name),
 		"networks")

@@ -17,6 +17,7 @@ import (
 // when it starts anew, with pods that reach all others.
 func TestNodeDeleted(t *testing.T) {
 	c := theCluster(t)
+	c.alikeInBoth(t)
 	n := c.namespace(t, nil)
 	gone := c.nodes[2]
 	c.labelEgress(t, gone)

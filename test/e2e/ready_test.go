@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// readyTimes is how often TestReadyMeansSteered looks, in each gateway mode; in the full matrix twice as often.
+	// readyTimes is how often TestReadyMeansSteered looks; in the full matrix twice as often, in each gateway mode.
 	readyTimes = 30
 	// inFlight is how long a datagram may be on its way to the capture on two busy cores: one that was captured later
 	// was sent after Ready was seen.
@@ -32,6 +32,7 @@ const (
 // pods on any node, over either family.
 func TestReadyMeansSteered(t *testing.T) {
 	c := theCluster(t)
+	c.alikeInBoth(t)
 	n := c.namespace(t, nil)
 	c.labelEgress(t, c.nodes[1])
 	n.runs(pod{name: "a", node: c.nodes[0], sends: true}, pod{name: "b", node: c.nodes[1], sends: true}, pod{name: "c",
