@@ -15,7 +15,8 @@ import (
 // another kind. Then it may have a pod be an object's that never had a claim to it: an EgressIP that comes, say, for
 // labels that the pod had before, or that a former pod with its address had. The pod's own claims go on meanwhile. So
 // each change that may give packets to an object, its turn, has nodes asked whether they know the earlier ones of other
-// kinds.
+// kinds. A node that hears of a turn sooner than this one acts on it unasked (docs/architecture.md, "Where the promise
+// ends").
 
 // turn is a change of an object by which it, or another one, may get packets.
 type turn struct {
