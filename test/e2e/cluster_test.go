@@ -80,6 +80,14 @@ func (c *cluster) alikeInBoth(t *testing.T) {
 	}
 }
 
+// inFullMatrix skips, in all runs but those of the full matrix, a test that takes long for what others try in part.
+func inFullMatrix(t *testing.T) {
+	t.Helper()
+	if !fullMatrix() {
+		t.Skip("takes part in the full matrix only")
+	}
+}
+
 // fullMatrix says whether this is a run of `make test-all`.
 func fullMatrix() bool { return os.Getenv("EGRET_E2E_MATRIX") != "" }
 

@@ -187,6 +187,7 @@ func TestEgressServiceHostByNetwork(t *testing.T) {
 // balancer leads to the new host, is TestMetalLBPowerOff's.
 func TestEgressServiceHostFails(t *testing.T) {
 	c := theCluster(t)
+	c.alikeInBoth(t)
 	s := newBehindServiceOf(t, 78, v1.EgressServiceSpec{NodeSelector: selectsWhere("kubernetes.io/hostname", "In",
 		c.nodes[1].Name, c.nodes[2].Name)}, pod{labels: late, sends: true}) // started anew, one has another address
 	ips := s.b.balancer.ips

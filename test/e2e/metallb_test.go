@@ -439,6 +439,7 @@ func TestMetalLBPowerOff(t *testing.T) { example(t).losesHost() }
 
 // TestMetalLBPowerOffOnLink: the same with an address in each family of the cluster, by ARP and ND alone.
 func TestMetalLBPowerOffOnLink(t *testing.T) {
+	inFullMatrix(t)
 	var ips []netip.Addr
 	for _, node := range theBalanced(t).nodes[0].IPs {
 		ips = append(ips, ofFamily(seedAddresses, node)...)
