@@ -25,7 +25,9 @@ func rendering(t *testing.T) (names []string) {
 		}
 		return err
 	}))
-	return append(slices.Sorted(slices.Values(manifests(t))), names...)
+	removal, err := fs.Glob(os.DirFS("."), "remove/*.yaml")
+	must(t, err)
+	return append(slices.Sorted(slices.Values(append(manifests(t), removal...))), names...)
 }
 
 // manifests are those that are installed with kubectl.

@@ -14,7 +14,8 @@ import (
 var shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
 
 // TestQuickstart runs the commands of docs/quickstart.md, with this cluster's addresses, nodes and images for the
-// page's. The pod is seen outside with the egress IP, and afterwards the cluster has nothing of Egret's.
+// page's. The pod is seen outside with the egress IP. Afterwards the cluster has nothing of Egret's, and the nodes are
+// what they were before the install.
 func TestQuickstart(t *testing.T) {
 	options(t) // skips before anything is built
 	page, err := os.ReadFile("../../docs/quickstart.md")
@@ -22,6 +23,7 @@ func TestQuickstart(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := start(t)
+	before := l.record()
 	kubectl, asHere := l.tools(), l.values()
 	for _, block := range shellBlock.FindAllStringSubmatch(string(page), -1) {
 		commands := asHere.Replace(block[1])
@@ -48,6 +50,7 @@ func TestQuickstart(t *testing.T) {
 	if strings.Contains(left, "egret") || strings.Contains(left, ".k8s.ovn.org") {
 		t.Errorf("the cluster still has:\n%s", left)
 	}
+	l.asBefore(before)
 }
 
 // values are this cluster's for those of the page.

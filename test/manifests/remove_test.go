@@ -31,20 +31,26 @@ func TestManifestsCanBeRemoved(t *testing.T) {
 	l.egress()
 	l.leaves()
 	l.removes()
-	for node, after := range l.record() {
-		if after != before[node] {
-			t.Errorf("%s differs from before the install:\n%s", node, harness.DifferingLines(before[node], after))
-		}
-	}
-	for _, n := range l.nodes {
-		out, err := l.ExecIn(t.Context(), n.Name, "sh", "-c", harness.MarksRecording)
-		if err != nil || len(out) > 0 {
-			t.Errorf("%s still has %s(%v)", n.Name, out, err)
-		}
-	}
+	l.asBefore(before)
 	l.noneLeft()
 	l.kubectl("delete", "pods", "--all", "--force", "--grace-period=0")
 	l.installs()
+}
+
+// asBefore: the nodes are what they were, and have no file of Egret's.
+func (l *lab) asBefore(before map[string]string) {
+	l.t.Helper()
+	for node, after := range l.record() {
+		if after != before[node] {
+			l.t.Errorf("%s differs from before the install:\n%s", node, harness.DifferingLines(before[node], after))
+		}
+	}
+	for _, n := range l.nodes {
+		out, err := l.ExecIn(l.t.Context(), n.Name, "sh", "-c", harness.MarksRecording)
+		if err != nil || len(out) > 0 {
+			l.t.Errorf("%s still has %s(%v)", n.Name, out, err)
+		}
+	}
 }
 
 // installs follows docs/install.md, and starts pods.

@@ -16,10 +16,27 @@ import (
 // header begins each manifest.
 const header = "# Made by make chart from deploy/helm/egret/templates/%s.\n"
 
-// renderManifests returns the files of deploy/ by their path there: all templates with the chart's default values. The
-// one value that has no default is empty.
+// removeFolder has what Helm makes with the value remove instead of agents and controllers.
+const removeFolder = "remove/"
+
+// renderManifests returns the files of deploy/ by their path there: all templates with the chart's default values, and
+// removeFolder. The one value that has no default is empty.
 func renderManifests(c *chart.Chart) (map[string]string, error) {
-	values, err := util.ToRenderValues(c, nil, common.ReleaseOptions{Name: "egret", Namespace: "default"}, nil)
+	out, err := renderWith(c, nil)
+	if err != nil {
+		return nil, err
+	}
+	removal, err := renderWith(c, map[string]any{"remove": true})
+	for name, text := range removal {
+		if strings.HasPrefix(name, removeFolder) {
+			out[name] = text
+		}
+	}
+	return out, err
+}
+
+func renderWith(c *chart.Chart, given map[string]any) (map[string]string, error) {
+	values, err := util.ToRenderValues(c, given, common.ReleaseOptions{Name: "egret", Namespace: "default"}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +83,7 @@ func writeManifests(c *chart.Chart) error {
 // readManifests returns the files that are there, by their path in deploy/.
 func readManifests() (map[string]string, error) {
 	out := map[string]string{}
-	for _, pattern := range []string{"*.yaml", "cluster/*.yaml"} {
+	for _, pattern := range []string{"*.yaml", "cluster/*.yaml", removeFolder + "*.yaml"} {
 		files, err := filepath.Glob(filepath.Join(manifestFolder, pattern))
 		if err != nil {
 			return nil, err
