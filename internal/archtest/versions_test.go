@@ -14,7 +14,7 @@ var versions = []struct{ what, file, expression string }{
 	{"Kubernetes, at least", "deploy/helm/egret/Chart.yaml", `(?m)^kubeVersion: ">=([\d.]+)-0"$`},
 	{"Kubernetes in tests", "sandbox/controlplane/go.mod", `(?m)^\tk8s\.io/kubernetes v(\S+)$`},
 	{"Kubernetes' client libraries", "go.mod", `(?m)^\tk8s\.io/client-go v(\S+)$`},
-	{"Helm in tests", "deploy/helm/tools/go.mod", `(?m)^require helm\.sh/helm/v4 v(\S+)$`},
+	{"Helm in tests", "deploy/helm/tools/go.mod", `(?m)^\thelm\.sh/helm/v4 v(\S+)$`},
 	{"OVN in the image and in tests", "internal/sandbox/rootfs/doc.go", `OVN (\d+\.\d+)`},
 	{"Open vSwitch in the image and in tests", "internal/sandbox/rootfs/doc.go", `OVS (\d+\.\d+)`},
 	{"nftables in the image and in tests", "internal/sandbox/rootfs/doc.go", `nftables (\d+\.\d+)`},

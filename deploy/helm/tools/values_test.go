@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"regexp"
@@ -13,11 +14,22 @@ import (
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	"helm.sh/helm/v4/pkg/engine"
 	"helm.sh/helm/v4/pkg/strvals"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/kubernetes/scheme"
 )
 
 // install returns what helm install applies with these values, all in one text, or its complaint. Each value is what
 // follows --set.
 func install(t *testing.T, namespace string, values ...string) (string, error) {
+	t.Helper()
+	return installOn(t, nil, namespace, values...)
+}
+
+func installOn(t *testing.T, nodes withNodes, namespace string, values ...string) (string, error) {
 	t.Helper()
 	c, err := loader.LoadDir(chartFolder)
 	if err != nil {
@@ -33,7 +45,7 @@ func install(t *testing.T, namespace string, values ...string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	rendered, err := engine.Render(c, all)
+	rendered, err := engine.RenderWithClientProvider(c, all, nodes)
 	var out strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(rendered)) {
 		out.WriteString(rendered[name])
@@ -165,6 +177,45 @@ func TestValuesArrive(t *testing.T) {
 		text, err := install(t, "egret-system", host, c.value)
 		if have := strings.Count(text, c.text); err != nil || have != c.count {
 			t.Errorf("%s: %q is there %d times, want %d: %v", c.value, c.text, have, c.count, err)
+		}
+	}
+}
+
+// withNodes is a cluster with these nodes, as a template asks for them.
+type withNodes []runtime.Object
+
+func (n withNodes) GetClientFor(string, string) (dynamic.NamespaceableResourceInterface, bool, error) {
+	return fake.NewSimpleDynamicClient(scheme.Scheme, n...).Resource(corev1.SchemeGroupVersion.WithResource("nodes")),
+		false, nil
+}
+
+// TestControllersHaveNodes: where one node is the whole cluster a second controller would stay Pending, and Helm says
+// why there is none. The first node of kubeadm's is not the whole cluster.
+func TestControllersHaveNodes(t *testing.T) {
+	node := func(name string, taints ...string) *corev1.Node {
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		for _, key := range taints {
+			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: key, Effect: corev1.TaintEffectNoSchedule})
+		}
+		return n
+	}
+	const notReady, controlPlane = "node.kubernetes.io/not-ready", "node-role.kubernetes.io/control-plane"
+	for _, c := range []struct {
+		nodes withNodes
+		want  int
+	}{
+		{nil, 3},
+		{withNodes{node("n1")}, 1},
+		{withNodes{node("n1", notReady)}, 1},
+		{withNodes{node("n1", notReady, controlPlane)}, 3},
+		{withNodes{node("n1"), node("n2")}, 3},
+	} {
+		text, err := installOn(t, c.nodes, "egret-system", host, "controller.replicas=3")
+		if !strings.Contains(text, fmt.Sprintf("\n  replicas: %d\n", c.want)) || err != nil {
+			t.Errorf("on %d nodes there are not %d controllers: %v", len(c.nodes), c.want, err)
+		}
+		if says := strings.Contains(text, "When it has more nodes, give it 3"); says != (c.want == 1) {
+			t.Errorf("on %d nodes Helm says that it has one: %t", len(c.nodes), says)
 		}
 	}
 }

@@ -4,6 +4,15 @@
 {{- end }}
 {{- end }}
 
+{{- /* How many controllers there are: one where one node is the whole cluster, if Helm asks the cluster. A control plane that has no other
+     pods, as kubeadm makes it, is about to get nodes. */}}
+{{- define "egret.controllers" -}}
+{{- $nodes := (lookup "v1" "Node" "" "").items | default list }}
+{{- if ne (len $nodes) 1 }}{{ .Values.controller.replicas }}
+{{- else if contains "node-role.kubernetes.io/control-plane" (dig "spec" "taints" list (first $nodes) | toJson) }}{{ .Values.controller.replicas }}
+{{- else }}1{{ end }}
+{{- end }}
+
 {{- /* Fails if two ranges of the cluster overlap. Keys without a value have the programs' defaults. */}}
 {{- define "egret.checkRanges" }}
 {{- $ranges := list
