@@ -101,21 +101,13 @@ func debianComponents(packages []debianPackage) (all []component) {
 // standard library.
 func goComponents(programs []string) ([]component, error) {
 	found := map[string]component{}
-	add := func(name, version string) {
-		found[name+"@"+version] = component{name, version,
-			"pkg:golang/" + strings.ToLower(name) + "@" + escapeVersion(version)}
-	}
 	for _, program := range programs {
 		info, err := buildinfo.ReadFile(program)
 		if err != nil {
 			return nil, fmt.Errorf("read the modules of %s: %w", program, err)
 		}
-		add("stdlib", strings.TrimPrefix(info.GoVersion, "go"))
-		for _, m := range info.Deps {
-			if m.Replace != nil {
-				m = m.Replace
-			}
-			add(m.Path, m.Version)
+		for _, c := range recordedComponents(info) {
+			found[c.name+"@"+c.version] = c
 		}
 	}
 	var all []component
@@ -123,4 +115,23 @@ func goComponents(programs []string) ([]component, error) {
 		all = append(all, found[key])
 	}
 	return all, nil
+}
+
+// recordedComponents returns the modules of one program. A module that a folder replaces is a part of Egret's source,
+// as api is, and no component.
+func recordedComponents(info *buildinfo.BuildInfo) []component {
+	all := []component{goComponent("stdlib", strings.TrimPrefix(info.GoVersion, "go"))}
+	for _, m := range info.Deps {
+		if m.Replace != nil {
+			m = m.Replace
+		}
+		if !strings.HasPrefix(m.Path, ".") {
+			all = append(all, goComponent(m.Path, m.Version))
+		}
+	}
+	return all
+}
+
+func goComponent(name, version string) component {
+	return component{name, version, "pkg:golang/" + strings.ToLower(name) + "@" + escapeVersion(version)}
 }
