@@ -123,7 +123,7 @@ STORIES := go test -trimpath -run '^TestNoWrongSource$$' ./test/simulate
 unit: export RAPID_SEED := $(RAPID_SEED)
 unit: race-deps ## check: the tests that need no cluster, with the race detector; what passed is remembered
 	@echo 'property tests draw from RAPID_SEED=$(RAPID_SEED)'
-	$(SKIPS) unit $(RACE) ./...
+	$(SKIPS) unit $(RACE) ./... github.com/egret-net/egret/api/...
 	$(STORIES)
 	$(SKIPS) budget go test -json -trimpath -run '^TestBudget' ./internal/compile ./internal/controller
 
@@ -246,6 +246,7 @@ lint: ## check: gofmt, words (hack/words), and golangci-lint with errcheck, gove
 	@test -z "$$(gofmt -l . | tee /dev/stderr)" || { echo 'run gofmt -w on these' >&2; exit 1; }
 	GOFLAGS=-trimpath go run ./hack/words
 	GOFLAGS=-trimpath go run $(GOLANGCI) run ./...
+	cd api && GOFLAGS=-trimpath go run $(GOLANGCI) run ./...
 
 .PHONY: clean
 clean: ## build: remove bin/; the cache folder stays

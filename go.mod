@@ -7,6 +7,7 @@ require (
 	github.com/cenkalti/rpc2 v1.0.5
 	github.com/containernetworking/cni v1.3.1
 	github.com/containernetworking/plugins v1.9.1
+	github.com/egret-net/egret/api v0.0.0
 	github.com/fsnotify/fsnotify v1.9.0
 	github.com/go-logr/logr v1.4.4
 	github.com/google/go-cmp v0.7.0
@@ -119,3 +120,6 @@ require (
 	sigs.k8s.io/randfill v1.0.0 // indirect
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // indirect
 )
+
+// A module of its own for other programs. No version of it is published.
+replace github.com/egret-net/egret/api => ./api

@@ -5,10 +5,13 @@
 // obey are CEL rules of its CRD, generated from the markers here into the chart in deploy.
 //
 // +kubebuilder:object:generate=true
+// +kubebuilder:ac:generate=true
+// +kubebuilder:ac:output:package="../applyconfiguration"
 // +groupName=k8s.ovn.org
 package v1
 
 //go:generate go run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.22.0 object paths=.
+//go:generate go run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.22.0 applyconfiguration paths=.
 //go:generate go run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.22.0 crd paths=. output:crd:dir=../../deploy/helm/egret/templates
 //go:generate mv ../../deploy/helm/egret/templates/k8s.ovn.org_egressips.yaml ../../deploy/helm/egret/templates/crd-egressips.yaml
 //go:generate mv ../../deploy/helm/egret/templates/k8s.ovn.org_egressiptraffics.yaml ../../deploy/helm/egret/templates/crd-egressiptraffics.yaml

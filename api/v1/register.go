@@ -9,6 +9,9 @@ import (
 // GroupVersion is k8s.ovn.org/v1.
 var GroupVersion = schema.GroupVersion{Group: "k8s.ovn.org", Version: "v1"}
 
+// SchemeGroupVersion is GroupVersion by the name that generated code expects.
+var SchemeGroupVersion = GroupVersion
+
 // SchemeBuilder registers the types of this package with a scheme.
 var SchemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
 

@@ -77,6 +77,19 @@ func fieldRows(path string, schema apiextensionsv1.JSONSchemaProps) (rows string
 	return rows
 }
 
+// TestExampleIsDocumented compares the code of docs/reference.md with the example of api, which runs as a test there.
+func TestExampleIsDocumented(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "api/applyconfiguration/example_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	example := regexp.MustCompile(`(?ms)^func applyEgressIP\(.*?^}\n`).Find(text)
+	if example == nil {
+		t.Fatal("api/applyconfiguration/example_test.go has no function applyEgressIP")
+	}
+	docstest.ComparePart(t, "Go", "```go\n"+strings.ReplaceAll(string(example), "\t", "    ")+"```\n")
+}
+
 // TestAnnotationsAreDocumented compares docs/reference.md with the annotations and labels of api/v1.
 func TestAnnotationsAreDocumented(t *testing.T) {
 	table := docstest.Row("name", "meaning") + "|---|---|\n"

@@ -175,6 +175,26 @@ func TestPluginRunsElsewhere(t *testing.T) {
 	}
 }
 
+// TestTypesNeedMetadataOnly: other programs import api, a module of its own, and get nothing of Egret with it. The
+// types need apimachinery alone; apply configurations are made of those of client-go.
+func TestTypesNeedMetadataOnly(t *testing.T) {
+	for _, f := range files(t) {
+		if !under(f.folder, "api") {
+			continue
+		}
+		allowed := []string{"api", "k8s.io/apimachinery"}
+		if under(f.folder, "api/applyconfiguration") {
+			allowed = append(allowed, "k8s.io/client-go/applyconfigurations", "sigs.k8s.io/structured-merge-diff/v6")
+		}
+		for _, name := range f.imports {
+			if !standard(name) && !under(name, allowed...) {
+				t.Errorf("%s imports %s: programs that import api would need that; api may import %v only", f.path,
+					name, allowed)
+			}
+		}
+	}
+}
+
 // maxMain is the length of a main.go that is wiring and nothing else.
 const maxMain = 150
 
