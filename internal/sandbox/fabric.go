@@ -10,6 +10,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/egret-net/egret/internal/node/cniserver/podlink"
 )
 
 // ensureFabric makes the bridges that everything is plugged into, in a network namespace of their own. The primary
@@ -152,8 +154,8 @@ func setUp(name string, ips []netip.Prefix) error {
 		if n == "lo" {
 			continue
 		}
-		if err := txChecksumOff(n); err != nil {
-			return err
+		if err := podlink.DisableTxChecksum(n); err != nil {
+			return fmt.Errorf("transmit checksums of %s: %w", n, err)
 		}
 		for _, p := range ips {
 			a := &netlink.Addr{IPNet: &net.IPNet{IP: p.Addr().AsSlice(),

@@ -17,8 +17,9 @@ type ifreqPointer struct {
 	_    [24 - unsafe.Sizeof(uintptr(0))]byte
 }
 
-// disableTxChecksum does what `ethtool -K <name> tx off` does; segmentation offload, which needs it, goes with it.
-func disableTxChecksum(name string) error {
+// DisableTxChecksum does what `ethtool -K <name> tx off` does; segmentation offload, which needs it, goes with it. On a
+// veth the kernel else leaves checksums empty, and OVS' userspace datapath passes packets on so.
+func DisableTxChecksum(name string) error {
 	_, err := callEthtool(name, ethtoolValue{cmd: unix.ETHTOOL_STXCSUM, data: 0})
 	return err
 }

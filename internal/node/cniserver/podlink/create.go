@@ -103,7 +103,7 @@ func configurePod(s Spec) error {
 		return err
 	}
 	if s.ChecksumInSoftware {
-		if err := disableTxChecksum(s.IfName); err != nil {
+		if err := DisableTxChecksum(s.IfName); err != nil {
 			return fmt.Errorf("turn checksum offload of %s off in the pod: %w", s.IfName, err)
 		}
 	}
