@@ -13,9 +13,9 @@ import (
 
 // Contents of an object's sets. A name ends with them and the family.
 const (
-	LocalPods      = "local"        // this node's pods, which the object's policy leads to holders, or drops
-	Destinations   = "destinations" // where the object serves its pods
-	PartlyFiltered = "guarded"      // this node's pods under the leak filter as to the object's destinations alone
+	LocalPods      = "local"           // this node's pods, which the object's policy leads to holders, or drops
+	Destinations   = plan.Destinations // where the object serves its pods
+	PartlyFiltered = "guarded"         // this node's pods under the leak filter as to the object's destinations alone
 )
 
 // ParseName returns the object that the name of a row or a set begins with, as in "egressip/NAME/local.v4", and what

@@ -42,7 +42,7 @@ func bringUpHost(ctx context.Context, o Options, t *targets, closed bool) error 
 		if closed {
 			t.flow.Forget() // ovs-vswitchd may have been restarted meanwhile
 		}
-		late, err = growBase(ctx, base, t.nft, t.flow)
+		late, err = growBase(ctx, base, t.nft.EarlyPlane(), t.flow)
 		return err
 	})
 	return errors.Join(err, late)

@@ -27,7 +27,7 @@ func (a *Agent) followSources(ctx context.Context, o Options, t *targets, host <
 		t.disturbed()
 		a.loop.Wake()
 	})
-	go a.firewall.followChanges(ctx, t.nft.Others(), t.forward.Outdated, a.loop.Wake)
+	go a.firewall.followChanges(ctx, t.nft.ForeignChanges(), t.forward.Outdated, a.loop.Wake)
 	for _, changed := range []<-chan struct{}{t.ovs.Changed(), t.nb.Changed(), t.sb.Changed()} {
 		go forEachSignal(ctx, changed, a.loop.Wake)
 	}

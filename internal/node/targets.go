@@ -79,11 +79,11 @@ func openTargets(ctx context.Context, o Options, log *slog.Logger) (*targets, er
 	ofHost := func() map[string]conntrack.Own { return hostSources(o) }
 	inKernel := conntrack.New(ctx, conntrack.Kernel{}, conntrack.Kernel{}, ofHost, log)
 	datagrams := conntrack.NewDatagrams(ctx, conntrack.Kernel{}, log)
-	t.disturbed = inKernel.Disturbed
-	t.connections = []<-chan struct{}{inSwitch.Again(), inKernel.Again()}
+	t.disturbed, t.connections = inKernel.Disturbed, []<-chan struct{}{inSwitch.Again(), inKernel.Again()}
 	t.comparers = []plane.Comparer{t.nft, t.vswitchd.Comparer(t.flow), north.Comparer(t.nb), south.Comparer(t.sb)}
 	ports := plane.For(plan.InOVSIDs|plan.InPorts, openvswitch.On(ovs.NewPlane(db)), plane.After())
-	t.early = []plane.Plane{ports, t.nft, t.flow, plane.For(plan.InReleasedAddrs, routes.EarlyPlane(), plane.After())}
+	t.early = []plane.Plane{ports, t.nft.EarlyPlane(), t.flow,
+		plane.For(plan.InReleasedAddrs, routes.EarlyPlane(), plane.After())}
 	t.all = []plane.Plane{
 		// The first is shrunk last, after the rules: when those have gone, no packet makes an entry by them.
 		plane.For(plan.InDatagrams, datagrams, plane.After(), plane.Unawaited),

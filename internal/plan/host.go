@@ -72,6 +72,20 @@ type NFTRule struct {
 // NFTSet is a named set or map of the inet table.
 type NFTSet struct{ Name string }
 
+// Contents of sets that lose elements first. A name ends with them and the family.
+const (
+	PartlyTranslated = "partly"       // pods that the host translates on their way to some destinations alone
+	Destinations     = "destinations" // these
+)
+
+// LosesFirst reports whether elements leave the set while a plan grows, in the transaction in which others come.
+// Otherwise a pod that leaves would meet a destination that comes, or the reverse, and get an address that no object
+// gives it there. The name tells, so that the sets of a previous process are known, too.
+func (s NFTSet) LosesFirst() bool {
+	has, _, _ := strings.Cut(s.Name[strings.LastIndex(s.Name, "/")+1:], ".")
+	return has == PartlyTranslated || has == Destinations
+}
+
 // NFTSetSpec is a set's type, or a map's when Value is not "". Interval sets hold prefixes and ranges "FIRST-LAST"
 // (disjoint ones: the kernel refuses overlaps). With TypeOf, Key and Value are expressions that have these types:
 // some types have no name (nft(8), "typeof").

@@ -84,19 +84,7 @@ func drawStory(t *rapid.T) string {
 	for _, e := range events {
 		lines = append(lines, fmt.Sprint(6*time.Second+e.at, " ", e.what))
 	}
-	return text.Replace(strings.Join(withoutKnownFault(lines), "\n"))
-}
-
-// withoutKnownFault leaves out destinations where story local-links-widened-in-one-round can happen.
-func withoutKnownFault(lines []string) []string {
-	isOnLinks := func(line string) bool {
-		words := strings.Fields(line)
-		return len(words) >= 5 && words[1] == "egressip" && words[4] >= "2"
-	}
-	if !slices.Contains(lines, localMark) || !slices.ContainsFunc(lines, isOnLinks) {
-		return lines
-	}
-	return slices.DeleteFunc(lines, func(line string) bool { return strings.Contains(line, " narrow ") })
+	return text.Replace(strings.Join(lines, "\n"))
 }
 
 // incident is a line of a story.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"net/netip"
 	"slices"
 
 	"github.com/egret-net/egret/internal/plan"
@@ -19,6 +18,8 @@ func HostSteps(have, want *plan.State) (grow, shrink []func()) {
 		want.NFTElems, plan.Same)
 	chains, sets := plan.Diff(Rows(have.NFTChains), want.NFTChains, plan.Same), plan.Diff(Rows(have.NFTSets),
 		want.NFTSets, plan.Same)
+	losses := maps.Clone(elems.Del)
+	maps.DeleteFunc(losses, func(k plan.NFTElem, _ string) bool { return !plan.NFTSet{Name: k.Set}.LosesFirst() })
 	shrink = append(shrink, func() {
 		dropAll(have.NFTRules, nft.Del)
 		dropAll(have.NFTElems, elems.Del)
@@ -41,7 +42,7 @@ func HostSteps(have, want *plan.State) (grow, shrink []func()) {
 		PutAll(have.NFTChains, chains.Put)
 		PutAll(have.NFTSets, sets.Put)
 		PutAll(have.NFTRules, nft.Put)
-		makeRoom(have, elems)
+		dropAll(have.NFTElems, losses)
 		PutAll(have.NFTElems, elems.Put)
 	}), shrink
 }
@@ -127,17 +128,4 @@ func Rows[K comparable, V any](t plan.Table[K, V]) map[K]V {
 		m[k] = v
 	}
 	return m
-}
-
-// makeRoom deletes, of sets of prefixes, what overlaps that which is added: the kernel refuses the latter otherwise.
-func makeRoom(have *plan.State, elems plan.Delta[plan.NFTElem, string]) {
-	for k := range elems.Del {
-		p, err := netip.ParsePrefix(k.Key)
-		for added := range elems.Put {
-			q, bad := netip.ParsePrefix(added.Key)
-			if added.Set == k.Set && err == nil && bad == nil && p.Overlaps(q) {
-				have.NFTElems.Drop(plan.Owner{}, k)
-			}
-		}
-	}
 }

@@ -18,6 +18,7 @@ type contents string
 
 const (
 	allPods        contents = "pods"                // that it has a claim to
+	partlyPods     contents = plan.PartlyTranslated // the same, of one that has not all destinations, on a host
 	localPods      contents = egress.LocalPods      // those of this node, which its policy steers
 	pausedPodsOf   contents = "held"                // those of this node with paused egress to its destinations
 	filteredPodsOf contents = egress.PartlyFiltered // this node's under the leak filter as to its destinations alone
@@ -40,7 +41,11 @@ func (c contents) hostSet(e *world.EgressIP, f world.Family) string {
 // translatedPods names the set in nftables of the pods that this host translates to an address on a link. Each address
 // has its own set, as in package egressservice: a set loses its members later than the rules change.
 func translatedPods(e *world.EgressIP, ip netip.Addr) string {
-	return setName(egress.ShortFor(e.Name, ip), allPods, world.FamilyOf(ip))
+	has := allPods
+	if e.Traffic != nil {
+		has = partlyPods
+	}
+	return setName(egress.ShortFor(e.Name, ip), has, world.FamilyOf(ip))
 }
 
 // namePrefix is in front of all names of what one EgressIP has. No EgressIP has '/' in its name.
@@ -73,7 +78,8 @@ func AdoptedOnLink(set string) (e plan.Egress, is bool) {
 	of, has, _ := egress.ParseName(set)
 	name, text, _ := strings.Cut(of.Name, "_")
 	ip, err := netip.ParseAddr(strings.ReplaceAll(text, "-", ":"))
-	return egressOf(name, ip), of.Kind == ref.EgressIP && has == string(allPods) && err == nil
+	isOfPods := has == string(allPods) || has == string(partlyPods)
+	return egressOf(name, ip), of.Kind == ref.EgressIP && isOfPods && err == nil
 }
 
 // egressOf is an address of an EgressIP in the tables of what a node tells.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/labels"
 	"pgregory.net/rapid"
 
 	"github.com/egret-net/egret/internal/egress"
@@ -21,7 +22,8 @@ func TestNamesAreReadBack(t *testing.T) {
 				strings.Repeat("guarded.v4", 9)})).Draw(t, "name")
 		e := &world.EgressIP{Name: name}
 		f := rapid.SampledFrom([]world.Family{world.V4, world.V6}).Draw(t, "family")
-		for _, c := range []contents{allPods, localPods, remotePods, pausedPodsOf, filteredPodsOf, destinationsOf} {
+		for _, c := range []contents{allPods, partlyPods, localPods, remotePods, pausedPodsOf, filteredPodsOf,
+			destinationsOf} {
 			for _, set := range []string{c.setName(e, f), c.hostSet(e, f)} {
 				object, has, family := egress.ParseName(set)
 				is := object == refTo(name) || set == c.hostSet(e, f)
@@ -41,7 +43,13 @@ func TestNamesAreReadBack(t *testing.T) {
 		if have, is := Adopted(id); !is || have != egressOf(name, ip) {
 			t.Fatalf("%v is of %v: %v", id, have, is)
 		}
+		if rapid.Bool().Draw(t, "some destinations") {
+			e.Traffic = labels.Everything()
+		}
 		set, isShort := translatedPods(e, ip), len(name) <= 60
+		if (plan.NFTSet{Name: set}).LosesFirst() != (e.Traffic != nil) {
+			t.Fatalf("%s is of an EgressIP to %v", set, e.Traffic)
+		}
 		if have, is := AdoptedOnLink(set); is != (egress.ShortFor(name, ip) == name+"_"+strings.ReplaceAll(ip.String(),
 			":", "-")) || isShort && !is || is && have != egressOf(name, ip) {
 			t.Fatalf("%s is of %v: %v", set, have, is)

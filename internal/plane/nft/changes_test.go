@@ -47,7 +47,7 @@ func TestChangesBeside(t *testing.T) {
 	p := openPlane(t)
 	p.Watch(t.Context())
 	fatal(t, apply(t, p, stateA()))
-	if toldSoon(p.Others(), false) {
+	if toldSoon(p.ForeignChanges(), false) {
 		t.Error("told of our own tables")
 	}
 	for _, what := range []string{"add table inet other", "add chain inet other f { type filter hook forward priority 0; policy drop; }",
@@ -55,7 +55,7 @@ func TestChangesBeside(t *testing.T) {
 		if out, err := exec.Command("nft", what).CombinedOutput(); err != nil {
 			t.Fatalf("%s: %v: %s", what, err, out)
 		}
-		if !toldSoon(p.Others(), true) {
+		if !toldSoon(p.ForeignChanges(), true) {
 			t.Errorf("not told of: %s", what)
 		}
 	}

@@ -32,7 +32,7 @@ func (t *table) compareTable(ctx context.Context, want *plan.State) ([]plane.Dif
 	}
 	w := t.wantedOf(want, part{})
 	var out []plane.Difference
-	for _, s := range growBatch(w, h).steps {
+	for _, s := range growBatch(w, h, false).steps {
 		out = append(out, plane.Difference{Plane: planeName, Row: s.row, Owner: s.owner, Missing: true})
 	}
 	for _, s := range shrinkBatch(w, h, false).steps {

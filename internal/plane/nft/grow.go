@@ -50,8 +50,8 @@ func (b batch) byHandle() bool {
 func (b batch) isEmpty() bool { return !b.rebuild && len(b.steps) == 0 }
 
 // growBatch adds and changes what w has and h has not. Chains and sets come first, then elements, then the rules that
-// name them.
-func growBatch(w *wanted, h *held) batch {
+// name them. If it loses elements, those go of which plan.NFTSet.LosesFirst.
+func growBatch(w *wanted, h *held, loses bool) batch {
 	b := batch{rebuild: isRedefined(w, h)}
 	if b.rebuild {
 		h = newHeld()
@@ -61,7 +61,11 @@ func growBatch(w *wanted, h *held) batch {
 			b.steps = append(b.steps, objectStep(o, w.objects[o]))
 		}
 	}
-	b.steps = append(b.steps, elementSteps(w, h)...)
+	former := w.formerElems(h)
+	if loses {
+		b.steps = append(b.steps, lossSteps(w, former, h)...)
+	}
+	b.steps = append(b.steps, elementSteps(w, former, h)...)
 	for _, chain := range slices.Sorted(maps.Keys(w.rules)) {
 		b.steps = append(b.steps, ruleSteps(chain, w.rules[chain], h.rules[chain])...)
 	}
@@ -95,8 +99,24 @@ func objectStep(o object, want wantedObject) step {
 		}}
 }
 
-// elementSteps only touch elements that differ.
-func elementSteps(w *wanted, h *held) []step {
+// lossSteps delete unwanted elements of sets that lose elements first, and take them out of former.
+func lossSteps(w *wanted, former map[object]map[string]string, h *held) (steps []step) {
+	for o, elems := range former {
+		if o.losesFirst() && !h.unreadable[o.name] { // else it is flushed
+			steps = append(steps, deletionSteps(o, w.objects[o].interval, elems, h)...)
+			delete(former, o)
+		}
+	}
+	for _, o := range w.formerObjects(h) {
+		if o.losesFirst() && (len(h.elems[o.name]) > 0 || h.unreadable[o.name]) {
+			steps = append(steps, flushStep(wantedObject{row: "nft " + o.String()}, o))
+		}
+	}
+	return steps
+}
+
+// elementSteps only touch elements that differ, and former ones whose place is needed.
+func elementSteps(w *wanted, former map[object]map[string]string, h *held) []step {
 	var steps []step
 	added := map[object][]wantedElem{}
 	for _, e := range w.elems {
@@ -115,7 +135,6 @@ func elementSteps(w *wanted, h *held) []step {
 			steps = append(steps, flushStep(want, o))
 		}
 	}
-	former := w.formerElems(h)
 	for _, set := range slices.SortedFunc(maps.Keys(added), compareObjects) {
 		if w.objects[set].interval && !h.unreadable[set.name] {
 			steps = append(steps, roomSteps(set, added[set], former[set], h)...)

@@ -94,6 +94,8 @@ func (h *history) fresh() *Plane {
 func baseRows() *plan.Rows {
 	r := rowsA()
 	r.NFTElems = nil
+	r.NFTSets[plan.NFTSet{Name: "e/partly.v4"}] = plan.NFTSetSpec{Key: "ipv4_addr"}
+	r.NFTSets[plan.NFTSet{Name: "e/destinations.v4"}] = plan.NFTSetSpec{Key: "ipv4_addr", Interval: true}
 	r.NFTRules = map[plan.NFTRule]string{{Chain: inetChain("pre"), Name: "30-last"}: "accept"}
 	return r
 }
@@ -136,7 +138,8 @@ func randomRows(t *rapid.T) *plan.Rows {
 		plan.Add(&r.NFTRules, k, rapid.SampledFrom(texts).Draw(t, "text"))
 	}
 	for range rapid.IntRange(0, 6).Draw(t, "elements") {
-		plan.Add(&r.NFTElems, plan.NFTElem{Set: rapid.SampledFrom([]string{"pods", "nets"}).Draw(t, "set"),
+		sets := []string{"pods", "nets", "e/partly.v4", "e/destinations.v4"}
+		plan.Add(&r.NFTElems, plan.NFTElem{Set: rapid.SampledFrom(sets).Draw(t, "set"),
 			Key: rapid.SampledFrom([]string{"10.0.0.1", "10.0.0.1/32", "10.0.0.0/24", "10.0.0.9"}).Draw(t, "key")}, "")
 		plan.Add(&r.NFTElems, plan.NFTElem{Set: "marks", Key: rapid.SampledFrom([]string{"10.0.0.1", "10.0.0.2"}).
 			Draw(t, "marked")}, rapid.SampledFrom([]string{"0x1", "2"}).Draw(t, "mark"))
@@ -151,7 +154,8 @@ func (h *history) changeBase(t *rapid.T) {
 	case 0:
 		delete(r.NFTChains, inetChain("marking"))
 	case 1:
-		delete(r.NFTSets, plan.NFTSet{Name: rapid.SampledFrom([]string{"pods", "nets", "marks"}).Draw(t, "set")})
+		delete(r.NFTSets, plan.NFTSet{Name: rapid.SampledFrom([]string{"pods", "nets", "marks",
+			"e/partly.v4", "e/destinations.v4"}).Draw(t, "set")})
 	case 2:
 		r.NFTSets[plan.NFTSet{Name: "pods"}] = plan.NFTSetSpec{Key: "ipv4_addr", Interval: true}
 	case 3:

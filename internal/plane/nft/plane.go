@@ -64,8 +64,8 @@ func Open() (*Plane, error) {
 // planes that were opened.
 func (p *Plane) Watch(ctx context.Context) <-chan struct{} { return p.changes.watchOthers(ctx) }
 
-// Others signals, while Watch does, when somebody may have changed tables that are not ours.
-func (p *Plane) Others() <-chan struct{} { return p.changes.others }
+// ForeignChanges signals, while Watch does, when somebody may have changed tables that are not ours.
+func (p *Plane) ForeignChanges() <-chan struct{} { return p.changes.others }
 
 func linkIndex(name string) (int, bool) {
 	l, err := net.InterfaceByName(name)

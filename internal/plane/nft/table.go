@@ -24,6 +24,7 @@ type table struct {
 	grown, shrunk follower
 	aliases       aliases
 	devices       map[string]int // with the indexes that chains were made for
+	early         bool           // the plan does not yet have all rows: no element goes
 }
 
 func newTable(nft knftables.Interface, family knftables.Family, device Device) *table {
@@ -142,14 +143,14 @@ func (t *table) growthBatch(ctx context.Context, w *wanted) (batch, error) {
 	if err := t.ensureRead(ctx); err != nil {
 		return batch{}, err
 	}
-	b := growBatch(w, t.held)
+	b := growBatch(w, t.held, !t.early)
 	if !b.byHandle() || !t.held.stale {
 		return b, nil
 	}
 	if err := t.held.readRules(ctx, t.nft); err != nil {
 		return batch{}, err
 	}
-	return growBatch(w, t.held), nil
+	return growBatch(w, t.held, !t.early), nil
 }
 
 func (t *table) shrinkTable(ctx context.Context, want *plan.State) error {

@@ -1,6 +1,5 @@
-known fault: a pod's destinations on links grow before the pod goes
 # In local gateway mode the host marks packets by the sets of pods and of destinations. n2 learns in one round that a no
-# longer selects p, and that a has destination y, too. Until the round shrinks, what p sends to y has a's address.
+# longer selects p, and that a has destination y, too. p must not be in the one set when y comes into the other.
 local gateway mode
 0s assignable n2 yes
 0s egressip a a 2
