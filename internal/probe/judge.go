@@ -26,6 +26,9 @@ func (s Signs) agentAnswered() bool { return s.Agent > s.Since }
 // more.
 const comeback = 5 * time.Second
 
+// doubtEvery is how often it is waited for: a node that comes and goes is lost.
+const doubtEvery = time.Minute
+
 // debut is for how many times as long a node, or an agent, may be silent that never answered.
 const debut = 5
 
@@ -46,7 +49,7 @@ const debut = 5
 //     That does not hold while one of them answers at its address on the primary network: then it is the tunnels that
 //     are broken, here or there.
 //   - A node that has never answered, or is silent for Total and not declared dead, is not answering: nobody can tell
-//     whether it is alive. Nor is one that was declared dead less than comeback ago.
+//     whether it is alive. Nor is one that was declared dead less than comeback ago, for the first time in doubtEvery.
 //   - For half of Total after that, or after a stall of this process, nobody is declared dead either: the answers come,
 //     or wait to be read.
 type Judge struct {
@@ -69,15 +72,11 @@ type verdict struct {
 	since time.Duration
 }
 
-// isLost says whether a node is dead, and will hardly be back at once.
-func (v verdict) isLost(now time.Duration) bool {
-	return v.why == world.NodeUnreachable && now-v.since >= comeback
-}
-
-// probing is that of a node: when it began, and whether it answers.
+// probing is that of a node: when it began, and whether it answers or is lost.
 type probing struct {
 	since time.Duration
 	known bool
+	doubt time.Duration // since when the last doubt about a loss ran
 }
 
 // Change is a new verdict, or the first one of a probing.
@@ -113,11 +112,12 @@ func (j *Judge) Look(now time.Duration, signs map[string]Signs, witnessed time.D
 			!j.provenDead(s, now, signs) {
 			v = old
 		}
-		known := v.isLost(now) || s.hasAnswered() && now-s.Host < j.Total
+		doubt := was.doubtAbout(old, v, now)
+		known := s.hasAnswered() && now-s.Host < j.Total || v.why == world.NodeUnreachable && now-doubt >= comeback
 		if first || v.why != old.why || known != was.known {
 			changes = append(changes, Change{name, v.why, !known, now - s.Host})
 		}
-		j.keepVerdict(name, v, probing{s.Since, known})
+		j.keepVerdict(name, v, probing{s.Since, known, doubt})
 	}
 	j.cutOff = j.isCutOff(now, signs)
 	return append(changes, j.forgetUnprobed(signs)...)
@@ -130,7 +130,15 @@ func (j *Judge) recallProbing(node string, s Signs) (was probing, first bool) {
 		return was, false
 	}
 	delete(j.verdicts, node)
-	return probing{}, true
+	return probing{doubt: s.Since - doubtEvery}, true
+}
+
+// doubtAbout is since when the last doubt about a node's loss runs, given the verdict before this one.
+func (p probing) doubtAbout(old, v verdict, now time.Duration) time.Duration {
+	if v.why == world.NodeUnreachable && old.why != v.why && now >= p.doubt+doubtEvery {
+		return now
+	}
+	return p.doubt
 }
 
 // forgetUnprobed is told which nodes are probed still.

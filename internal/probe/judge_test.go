@@ -228,6 +228,21 @@ func TestNotAnswering(t *testing.T) {
 	}
 }
 
+// TestFlapping: a node that comes and goes is in doubt for five seconds in a minute, not at each loss.
+func TestFlapping(t *testing.T) {
+	s := newStory(false, "n1", "n2")
+	for range 24 {
+		s.pass(time.Second)
+		s.mute["n1"] = "host"
+		s.pass(4 * time.Second)
+		delete(s.mute, "n1")
+	}
+	s.known = slices.DeleteFunc(s.known, func(k string) bool { return strings.HasSuffix(k, "true") })
+	if have, want := strings.Join(s.known, ", "), "2 n1 false, 62 n1 false"; have != want {
+		t.Errorf("in doubt: have %q, want %q", have, want)
+	}
+}
+
 // TestStall: after this process has stood still, the answers that wait to be read come first.
 func TestStall(t *testing.T) {
 	s := newStory(false, "n1", "n2", "n3")
