@@ -26,8 +26,8 @@ func (s Signs) agentAnswered() bool { return s.Agent > s.Since }
 // more.
 const comeback = 5 * time.Second
 
-// doubtEvery is how often it is waited for: a node that comes and goes is lost.
-const doubtEvery = time.Minute
+// steady is how long a node answers between two losses that are in doubt: one that comes and goes is lost.
+const steady = 10 * time.Second
 
 // debut is for how many times as long a node, or an agent, may be silent that never answered.
 const debut = 5
@@ -49,7 +49,7 @@ const debut = 5
 //     That does not hold while one of them answers at its address on the primary network: then it is the tunnels that
 //     are broken, here or there.
 //   - A node that has never answered, or is silent for Total and not declared dead, is not answering: nobody can tell
-//     whether it is alive. Nor is one that was declared dead less than comeback ago, for the first time in doubtEvery.
+//     whether it is alive. Nor is one that was declared dead less than comeback ago, if it had answered for steady.
 //   - For half of Total after that, or after a stall of this process, nobody is declared dead either: the answers come,
 //     or wait to be read.
 type Judge struct {
@@ -76,7 +76,8 @@ type verdict struct {
 type probing struct {
 	since time.Duration
 	known bool
-	doubt time.Duration // since when the last doubt about a loss ran
+	lost  time.Duration // when the last loss that is in doubt began
+	back  time.Duration // when it was back from the last loss
 }
 
 // Change is a new verdict, or the first one of a probing.
@@ -112,12 +113,12 @@ func (j *Judge) Look(now time.Duration, signs map[string]Signs, witnessed time.D
 			!j.provenDead(s, now, signs) {
 			v = old
 		}
-		doubt := was.doubtAbout(old, v, now)
-		known := s.hasAnswered() && now-s.Host < j.Total || v.why == world.NodeUnreachable && now-doubt >= comeback
-		if first || v.why != old.why || known != was.known {
-			changes = append(changes, Change{name, v.why, !known, now - s.Host})
+		p := was.noteVerdict(old, v, now)
+		p.known = s.hasAnswered() && now-s.Host < j.Total || v.why == world.NodeUnreachable && now-p.lost >= comeback
+		if first || v.why != old.why || p.known != was.known {
+			changes = append(changes, Change{name, v.why, !p.known, now - s.Host})
 		}
-		j.keepVerdict(name, v, probing{s.Since, known, doubt})
+		j.keepVerdict(name, v, p)
 	}
 	j.cutOff = j.isCutOff(now, signs)
 	return append(changes, j.forgetUnprobed(signs)...)
@@ -130,15 +131,19 @@ func (j *Judge) recallProbing(node string, s Signs) (was probing, first bool) {
 		return was, false
 	}
 	delete(j.verdicts, node)
-	return probing{doubt: s.Since - doubtEvery}, true
+	return probing{since: s.Since, back: s.Since - steady}, true
 }
 
-// doubtAbout is since when the last doubt about a node's loss runs, given the verdict before this one.
-func (p probing) doubtAbout(old, v verdict, now time.Duration) time.Duration {
-	if v.why == world.NodeUnreachable && old.why != v.why && now >= p.doubt+doubtEvery {
-		return now
+// noteVerdict notes a loss, or a return.
+func (p probing) noteVerdict(old, v verdict, now time.Duration) probing {
+	was, is := old.why == world.NodeUnreachable, v.why == world.NodeUnreachable
+	switch {
+	case was && !is:
+		p.back = now
+	case is && !was && now-p.back >= steady:
+		p.lost = now
 	}
-	return p.doubt
+	return p
 }
 
 // forgetUnprobed is told which nodes are probed still.

@@ -228,17 +228,18 @@ func TestNotAnswering(t *testing.T) {
 	}
 }
 
-// TestFlapping: a node that comes and goes is in doubt for five seconds in a minute, not at each loss.
+// TestFlapping: a node that comes and goes is in doubt for five seconds, not at each loss, until it has answered for
+// ten.
 func TestFlapping(t *testing.T) {
 	s := newStory(false, "n1", "n2")
-	for range 24 {
-		s.pass(time.Second)
+	for _, answers := range []time.Duration{1, 1, 9, 1, 12, 1} {
+		s.pass(answers * time.Second)
 		s.mute["n1"] = "host"
 		s.pass(4 * time.Second)
 		delete(s.mute, "n1")
 	}
 	s.known = slices.DeleteFunc(s.known, func(k string) bool { return strings.HasSuffix(k, "true") })
-	if have, want := strings.Join(s.known, ", "), "2 n1 false, 62 n1 false"; have != want {
+	if have, want := strings.Join(s.known, ", "), "2 n1 false, 41 n1 false"; have != want {
 		t.Errorf("in doubt: have %q, want %q", have, want)
 	}
 }
