@@ -183,6 +183,7 @@ test-release: deps root-folder ## more: whether two releases of the last commit,
 # A module of its own, for Helm has as many packages as all of Egret.
 .PHONY: chart
 chart: ## build: render deploy/ from the chart deploy/helm/egret, and package the chart as bin/egret-VERSION.tgz (2 min with empty caches)
+	@rm -f bin/egret-*.tgz
 	@hack/step 'manifests and package of the chart' go run -C deploy/helm/tools -trimpath . -package $(CURDIR)/bin -version '$(VERSION:v%=%)'
 
 # Go would remember what passed: it does not know files outside of a module.

@@ -16,9 +16,9 @@ import (
 const bin = "../../bin"
 
 // TestManifestsByHelm: Helm installs the chart of the commit before this one, with the image of that commit. Pods get a
-// network, and leave with an egress IP. Then Helm upgrades to the packaged chart and the image of this commit, and a
-// setting changes: all pods of Egret's but Open vSwitch's are replaced, and no connection fails or has another source.
-// When Helm has taken all away the EgressIP is still there.
+// network, and leave with an egress IP. Then Helm upgrades to the packaged chart and the image of this commit, whose
+// name is the same: all pods of Egret's but Open vSwitch's are replaced, and no connection fails or has another source.
+// When somebody uninstalls it without the value remove, nodes and pods go on.
 func TestManifestsByHelm(t *testing.T) {
 	options(t) // skips before anything is built
 	chart, folder := former(t)
@@ -36,7 +36,7 @@ func TestManifestsByHelm(t *testing.T) {
 	l.load(".")
 	agents := l.names("egret-node")
 	end := l.asking(0, 1)
-	l.helm("upgrade", "egret", os.Getenv("EGRET_CHART"), "--set", values+",settings.LOG_FORMAT=json")
+	l.helm("upgrade", "egret", os.Getenv("EGRET_CHART"), "--set", values)
 	l.rolledOut()
 	end()
 	for _, name := range l.names("egret-node") {
@@ -52,11 +52,17 @@ func TestManifestsByHelm(t *testing.T) {
 		return // look shows logs of pods
 	}
 	l.helm("uninstall", "egret")
-	l.kubectl("get", "egressip", "web")
-	left := l.kubectl("-n", "egret-system", "get", "daemonsets,deployments,configmaps", "-o", "name")
-	if strings.Contains(left, "egret") {
+	l.kubectl("-n", "egret-system", "wait", "--for=delete", "pod", "-l", "app in (egret-node,egret-controller)",
+		"--timeout", patience.String())
+	left := l.kubectl("-n", "egret-system", "get", "daemonsets,deployments", "-o", "name")
+	if strings.TrimSpace(left) != "daemonset.apps/egret-ovs" {
 		t.Errorf("Helm has left %s", left)
 	}
+	l.leaves()
+	l.helm("install", "egret", os.Getenv("EGRET_CHART"), "--set", values)
+	l.rolledOut()
+	l.network("after the second installation")
+	l.leaves()
 }
 
 // names are those of an app's pods.
