@@ -24,7 +24,8 @@ func TestManifestsByHelm(t *testing.T) {
 	chart, folder := former(t)
 	l := start(t)
 	l.load(folder)
-	values := "settings.KUBERNETES_SERVICE_HOST=" + apiServer + ",settings.DATAPATH=" + l.Datapath()
+	values := "settings.KUBERNETES_SERVICE_HOST=" + apiServer + ",settings.DATAPATH=" + l.Datapath() +
+		",settings.LOG_FORMAT=json"
 	l.helm("install", "egret", chart, "--create-namespace", "--set", values)
 	l.kubectl("wait", "--for=condition=Ready", "node", "--all", "--timeout", patience.String())
 	l.rolledOut()
