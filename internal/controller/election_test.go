@@ -227,6 +227,7 @@ func TestLostLeaseIsNotReleased(t *testing.T) {
 		a := stands(t, api, "n1")
 		a.set("nobody", false)
 		term := within(t, "n1 leads", a.terms)
+		synctest.Wait() // until it has written all that it writes now
 		l, err := api.CoordinationV1().Leases(leaseSpace).Get(t.Context(), leaseName, metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
