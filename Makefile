@@ -104,7 +104,7 @@ test-conformance: build bin/e2e.test bin/ginkgo bin/regression-issue-74839 ## mo
 # Lint, compiling for the race detector and the long tests of pure code use what the clusters leave of the processors.
 # What passed there is remembered: unit does not run it again.
 .PHONY: test
-test: build race-deps ## check: build, lint, unit and e2e: what CI runs (50 min with empty caches)
+test: build race-deps ## check: build, lint, unit and e2e: what CI runs (65 min with empty caches)
 	hack/beside $(MAKE) --no-print-directory lint unit-long unit-compile -- $(MAKE) --no-print-directory e2e
 	$(MAKE) --no-print-directory unit
 
