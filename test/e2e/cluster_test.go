@@ -81,7 +81,8 @@ func (c *cluster) alikeInBoth(t *testing.T) {
 }
 
 // inFullMatrix skips, in all runs but those of the full matrix, a test that takes long for what others try in part.
-func inFullMatrix(t *testing.T) {
+// A method, so that a test without a cluster skips for that reason first.
+func (c *cluster) inFullMatrix(t *testing.T) {
 	t.Helper()
 	if !fullMatrix() {
 		t.Skip("takes part in the full matrix only")

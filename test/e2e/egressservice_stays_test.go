@@ -25,10 +25,10 @@ func TestEgressServiceHostNeverHolds(t *testing.T) {
 	theCluster(t).alikeInBoth(t)
 	for number, process := range map[int]string{80: "ovn-controller", 82: "egret-node"} {
 		t.Run(process, func(t *testing.T) {
-			if process == "ovn-controller" {
-				inFullMatrix(t)
-			}
 			c := theCluster(t)
+			if process == "ovn-controller" {
+				c.inFullMatrix(t)
+			}
 			from, stopped, to := c.nodes[0], c.nodes[1], c.nodes[2]
 			s := newBehindService(t, number, v1.EgressServiceSpec{NodeSelector: on(from)})
 			s.readyOn(from.Name)

@@ -92,7 +92,7 @@ func (r *receiver) records(t *testing.T, host string) <-chan arrival {
 // loneFragments cuts all fragments but the first of what a pod sends by tunnels, and waits until the nodes that
 // translate have given the first ones up (15 to 20 s), while other pods there send whole datagrams.
 func loneFragments(t *testing.T, n *namespace) {
-	inFullMatrix(t)
+	n.c.inFullMatrix(t)
 	n.c.inOneMode(t)
 	outside := n.c.countsOutside(t, n.ips["away"])
 	var others []*receiver

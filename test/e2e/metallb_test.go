@@ -439,9 +439,10 @@ func TestMetalLBPowerOff(t *testing.T) { example(t).losesHost() }
 
 // TestMetalLBPowerOffOnLink: the same with an address in each family of the cluster, by ARP and ND alone.
 func TestMetalLBPowerOffOnLink(t *testing.T) {
-	inFullMatrix(t)
+	c := theBalanced(t)
+	c.inFullMatrix(t)
 	var ips []netip.Addr
-	for _, node := range theBalanced(t).nodes[0].IPs {
+	for _, node := range c.nodes[0].IPs {
 		ips = append(ips, ofFamily(seedAddresses, node)...)
 	}
 	exampleAt(t, ips, false).losesHost()

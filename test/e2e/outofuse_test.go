@@ -40,7 +40,7 @@ func TestOutOfUse(t *testing.T) {
 		for _, successor := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/successor-%v", way.name, successor), func(t *testing.T) {
 				if way.name == "not-ready" {
-					inFullMatrix(t)
+					c.inFullMatrix(t)
 				}
 				c.outOfUse(t, n, seen, fmt.Sprintf("out-of-use-%s-%v", way.name, successor), successor, 140+4*i, way)
 			})
