@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"syscall"
 	"testing"
 	"time"
@@ -33,7 +34,10 @@ func TestOnlyNodeStandsStill(t *testing.T) {
 // standsStill stops a node's switch for three times as long as it takes to be found unreachable.
 func (c *cluster) standsStill(t *testing.T, node sandbox.Member) {
 	t.Helper()
-	signal := func(s syscall.Signal) { must(t, c.SignalProcess(t.Context(), node.Name, "ovs-vswitchd", s)) }
+	signal := func(s syscall.Signal) {
+		must(t, c.SignalProcess(context.WithoutCancel(t.Context()), node.Name, "ovs-vswitchd", s))
+	}
+	t.Cleanup(func() { signal(syscall.SIGCONT) }) // other tests use this node, whatever becomes of this one
 	signal(syscall.SIGSTOP)
 	time.Sleep(3 * time.Second)
 	signal(syscall.SIGCONT)
