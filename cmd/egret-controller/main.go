@@ -73,7 +73,7 @@ func parseFlags(args []string) (*options, error) {
 		func() (err error) { o.apiServer, err = server.AddressFor(o.kubeconfig); return err },
 		o.reach.Read, o.metrics.Check, o.logs.CheckFormat,
 	} {
-		if err := check(); err != nil {
+		if err := settings.NameKeys(check()); err != nil {
 			return nil, err
 		}
 	}
@@ -81,7 +81,7 @@ func parseFlags(args []string) (*options, error) {
 	if o.nodeName == "" {
 		return nil, fmt.Errorf("no node name: give --node-name, or NODE_NAME in the environment")
 	}
-	return o, subnets.Into(&o.config)
+	return o, settings.NameKeys(subnets.Into(&o.config))
 }
 
 func runController(o *options) error {

@@ -92,7 +92,7 @@ func readInto(f *flag.FlagSet, args []string) (o node.Options, reach *settings.R
 		func() (err error) { o.Config.AgentPort, err = tcpPort("agent-port", *agents); return err },
 		func() (err error) { o.BootID, err = bootID(); return err },
 	} {
-		if err = read(); err != nil {
+		if err = settings.NameKeys(read()); err != nil {
 			return o, reach, logs, err
 		}
 	}

@@ -3,6 +3,7 @@ package settings
 import (
 	"flag"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -68,6 +69,21 @@ func FromEnvironment(f *flag.FlagSet, environment []string) error {
 		}
 	}
 	return nil
+}
+
+// NameKeys adds to an error the keys of the ConfigMap that set the flags which the error names.
+func NameKeys(err error) error {
+	var keys []string
+	for key, flag := range flagByKey {
+		if err != nil && strings.Contains(err.Error(), "--"+flag) && !strings.Contains(err.Error(), key) {
+			keys = append(keys, key)
+		}
+	}
+	if len(keys) == 0 {
+		return err
+	}
+	slices.Sort(keys)
+	return fmt.Errorf("%w (in ConfigMap egret-system/egret: %s)", err, strings.Join(keys, ", "))
 }
 
 // givenFlags returns the names of the flags that have been set.

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"errors"
 	"flag"
 	"io"
 	"maps"
@@ -68,6 +69,23 @@ func TestEnvironmentMistakes(t *testing.T) {
 		if _, err := parsed(t, []string{variable}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", variable, err, want)
 		}
+	}
+}
+
+// TestKeysAreNamed: an error about flags also has the keys of the ConfigMap, each once.
+func TestKeysAreNamed(t *testing.T) {
+	for text, want := range map[string]string{
+		"--gateway-v4-join-subnet 100.64.0.0/20 is too small": " (in ConfigMap egret-system/egret: JOIN_SUBNET_V4)",
+		"--service-subnets and --cluster-subnets differ":      " (in ConfigMap egret-system/egret: CLUSTER_SUBNETS, SERVICE_SUBNETS)",
+		`MTU "x": parse error: see --mtu`:                     "",
+		"this node's name is not known: give --node-name":     "",
+	} {
+		if have := NameKeys(errors.New(text)).Error(); have != text+want {
+			t.Errorf("have %s\nwant %s%s", have, text, want)
+		}
+	}
+	if err := NameKeys(nil); err != nil {
+		t.Error(err)
 	}
 }
 

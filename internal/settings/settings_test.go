@@ -156,7 +156,8 @@ egressip-v6-slot-subnet=fd96:18::/29
 func TestTunnelMistakes(t *testing.T) {
 	for args, want := range map[string]string{
 		"--mtu=500": "--mtu 500: give 576 to 65535 bytes for IPv4", "--encap-port=0": "give a UDP port",
-		"--encap-port=70000": "give a UDP port", "--mtu=1279": "--mtu 1279: give 1280 to 65535 bytes for IPv6",
+		"--encap-port=70000": "give a UDP port", "--mtu=1279": "--mtu 1279: give 1280 to 65535 bytes for IPv6, of which each link " +
+			"carries 1280 (RFC 8200)",
 	} {
 		f := flag.NewFlagSet("egret", flag.ContinueOnError)
 		tunnel := settings.TunnelFlags(f)

@@ -39,8 +39,8 @@ func TestSubnetsThatPass(t *testing.T) {
 	}
 }
 
-// TestSubnetsThatOverlap: each two kinds of ranges, and in both families.
-func TestSubnetsThatOverlap(t *testing.T) {
+// TestSubnetsThatCannotWork: overlaps of each two kinds of ranges, in both families, and ranges without room.
+func TestSubnetsThatCannotWork(t *testing.T) {
 	for args, want := range map[string]string{
 		"--cluster-subnets=10.244.0.0/16/24,10.244.1.0/24": "pod subnet 10.244.0.0/16 and pod subnet 10.244.1.0/24 " +
 			"overlap: give --cluster-subnets a range outside 10.244.0.0/16",
@@ -83,6 +83,10 @@ func TestSubnetsThatOverlap(t *testing.T) {
 		"--gateway-v4-join-subnet=100.64.0.1/16":         "is no range: write one such as 100.64.0.0/16",
 		"--cluster-subnets=fd97::/16/64":                 "pod subnet fd97::/16 and transit subnet fd97::/64 overlap",
 		"--cluster-subnets=fd96:8::/32/64":               "pod subnet fd96:8::/32 and slot subnet fd96:8::/29 overlap",
+		"--cluster-subnets=fd00:10:244::/48": "service subnet 10.96.0.0/16 is of IPv4, and pods have no such addresses: give " +
+			"--service-subnets and --cluster-subnets ranges of the same families",
+		"--service-subnets=10.96.0.0/16,fd00:10:96::/112": "service subnet fd00:10:96::/112 is of IPv6, and pods have no such",
+		"--cluster-subnets=10.244.0.0/25":                 `cluster subnet "10.244.0.0/25": a node's part of 24 bits is no usable subnet`,
 		"--cluster-subnets=fd69::/48/64": "pod subnet fd69::/48 and masquerade subnet fd69::/125 " +
 			"overlap",
 	} {

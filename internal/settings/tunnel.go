@@ -19,15 +19,18 @@ func TunnelFlags(f *flag.FlagSet) *Tunnel {
 	return t
 }
 
-// The least that a link carries: IPv6's is RFC 8200's, IPv4's what every host receives at least (RFC 1122).
-var least = [...]int{576, 1280}
+// least is how many bytes a link has to carry, by world.Family.
+var least = [...]struct {
+	bytes int
+	why   string
+}{{576, "each host can receive 576 (RFC 1122)"}, {1280, "each link carries 1280 (RFC 8200)"}}
 
 // Into writes them into c, whose subnets are known.
 func (t *Tunnel) Into(c *world.Config) error {
 	for _, f := range c.Families() {
-		if t.mtu != 0 && (t.mtu < least[f] || t.mtu > 65535) {
-			return fmt.Errorf("--mtu %d: give %d to 65535 bytes for IP%s, or 0 for what the uplink carries", t.mtu,
-				least[f], f)
+		if l := least[f]; t.mtu != 0 && (t.mtu < l.bytes || t.mtu > 65535) {
+			return fmt.Errorf("--mtu %d: give %d to 65535 bytes for IP%s, of which %s, or 0 for what the uplink carries",
+				t.mtu, l.bytes, f, l.why)
 		}
 	}
 	if t.port < 1 || t.port > 65535 {

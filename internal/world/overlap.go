@@ -28,10 +28,11 @@ func noMachines() []OwnSubnet {
 	}
 }
 
-// CheckSubnets refuses ranges of the cluster that have addresses in common, for one address would then mean two things,
-// and those whose addresses no machine can have. It names each and what to change.
+// CheckSubnets refuses ranges of the cluster that have addresses in common, for one address would then mean two things.
+// It refuses those whose addresses no machine can have, and those of Services of a family that pods lack. It names each
+// and what to change.
 func (c *Config) CheckSubnets() error {
-	var errs []error
+	errs := []error{c.checkServiceFamilies()}
 	all := append(c.OwnSubnets(), c.masqueradeSubnets()...)
 	for i, a := range all {
 		for _, b := range noMachines() {
@@ -47,6 +48,16 @@ func (c *Config) CheckSubnets() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+func (c *Config) checkServiceFamilies() error {
+	for _, p := range c.ServiceSubnets {
+		if f := FamilyOf(p.Addr()); len(c.Cluster(f)) == 0 {
+			return fmt.Errorf("service subnet %s is of IP%s, and pods have no such addresses: give --service-subnets and "+
+				"--cluster-subnets ranges of the same families", p, f)
+		}
+	}
+	return nil
 }
 
 // OverlappedBy says which of a host's networks have addresses in common with a range of the cluster, one sentence each,

@@ -58,13 +58,18 @@ const host = "settings.KUBERNETES_SERVICE_HOST=192.0.2.1"
 // TestMistakesAreNamed: values that cannot work are refused before anything is installed, with the name of the value.
 func TestMistakesAreNamed(t *testing.T) {
 	for value, want := range map[string]string{
-		"settings.MTU=x":                    `at '/settings/MTU': 'x' does not match pattern`,
-		"settings.MTU=-1":                   `at '/settings/MTU': minimum: got -1, want 0`,
-		"settings.ENCAP_PORT=65536":         `at '/settings/ENCAP_PORT': maximum: got 65,536, want 65,535`,
-		"settings.CLUSTER_SUBNET=10.0.0.0":  `at '/settings': additional properties 'CLUSTER_SUBNET' not allowed`,
-		"settings.CLUSTER_SUBNETS=10.0.0.0": `at '/settings/CLUSTER_SUBNETS': '10.0.0.0' does not match pattern`,
-		"settings.GATEWAY_MODE=locale":      `at '/settings/GATEWAY_MODE': value must be one of '', 'shared', 'local'`,
-		"settings.LOG_FORMAT=true":          `at '/settings/LOG_FORMAT': value must be one of`,
+		"settings.MTU=x":                      `at '/settings/MTU': 'x' does not match pattern`,
+		"settings.MTU=-1":                     `at '/settings/MTU': minimum: got -1, want 0`,
+		"settings.MTU=65536":                  `at '/settings/MTU': maximum: got 65,536, want 65,535`,
+		"settings.ENCAP_PORT=0":               `at '/settings/ENCAP_PORT': minimum: got 0, want 1`,
+		"settings.KUBERNETES_SERVICE_PORT=0":  `at '/settings/KUBERNETES_SERVICE_PORT': minimum: got 0, want 1`,
+		"settings.JOIN_SUBNET_V4=fd98::/64":   `at '/settings/JOIN_SUBNET_V4': 'fd98::/64' does not match pattern`,
+		"settings.SLOT_SUBNET_V6=10.0.0.0/13": `at '/settings/SLOT_SUBNET_V6': '10.0.0.0/13' does not match pattern`,
+		"settings.ENCAP_PORT=65536":           `at '/settings/ENCAP_PORT': maximum: got 65,536, want 65,535`,
+		"settings.CLUSTER_SUBNET=10.0.0.0":    `at '/settings': additional properties 'CLUSTER_SUBNET' not allowed`,
+		"settings.CLUSTER_SUBNETS=10.0.0.0":   `at '/settings/CLUSTER_SUBNETS': '10.0.0.0' does not match pattern`,
+		"settings.GATEWAY_MODE=locale":        `at '/settings/GATEWAY_MODE': value must be one of '', 'shared', 'local'`,
+		"settings.LOG_FORMAT=true":            `at '/settings/LOG_FORMAT': value must be one of`,
 		"settings.KUBERNETES_SERVICE_HOST=https://192.0.2.1:6443": `at '/settings/KUBERNETES_SERVICE_HOST': ` +
 			`'https://192.0.2.1:6443' does not match pattern`,
 		"settings.KUBERNETES_SERVICE_HOST=192.0.2.1:6443": `'192.0.2.1:6443' does not match pattern`,
@@ -83,8 +88,8 @@ func TestMistakesAreNamed(t *testing.T) {
 	}
 }
 
-// TestRangesOverlap: as in package settings, where programs refuse the same.
-func TestRangesOverlap(t *testing.T) {
+// TestRangesThatCannotWork: as in package settings, where programs refuse the same.
+func TestRangesThatCannotWork(t *testing.T) {
 	for value, want := range map[string]string{
 		`CLUSTER_SUBNETS=10.244.0.0/16/24\,10.244.1.0/24`: "CLUSTER_SUBNETS 10.244.0.0/16/24 and " +
 			"settings.CLUSTER_SUBNETS 10.244.1.0/24 overlap",
@@ -100,6 +105,23 @@ func TestRangesOverlap(t *testing.T) {
 		"CLUSTER_SUBNETS=fd96:8::/32/64":         "CLUSTER_SUBNETS fd96:8::/32/64 and settings.SLOT_SUBNET_V6 fd96:8::/29",
 		"SERVICE_SUBNETS=fd69:0:0:0:0:0:0:0/112": "MASQUERADE_SUBNET_V6 fd69::/125 and settings.SERVICE_SUBNETS",
 		"CLUSTER_SUBNETS=::/0/64":                "overlap",
+
+		"CLUSTER_SUBNETS=10.244.0.0/25": "settings.CLUSTER_SUBNETS 10.244.0.0/25 has no room for a node's part of /24: " +
+			"give parts of /25 to /29",
+		"CLUSTER_SUBNETS=10.244.0.0/16/30": "has no room for a node's part of /30: give parts of /16 to /29",
+		"CLUSTER_SUBNETS=10.244.0.0/30/30": "settings.CLUSTER_SUBNETS 10.244.0.0/30/30 is too small: give a range of /29 or less",
+		"CLUSTER_SUBNETS=fd01::/72/64":     "has no room for a node's part of /64: give parts of /72 to /125",
+		"SERVICE_SUBNETS=10.96.0.0/33":     "settings.SERVICE_SUBNETS 10.96.0.0/33 is too small: give a range of /32 or less",
+		"JOIN_SUBNET_V4=100.64.0.0/17":     "settings.JOIN_SUBNET_V4 100.64.0.0/17 is too small: give a range of /16 or less",
+		"TRANSIT_SUBNET_V6=fd97::/113":     "settings.TRANSIT_SUBNET_V6 fd97::/113 is too small: give a range of /112 or less",
+		"MASQUERADE_SUBNET_V6=fd69::/126":  "settings.MASQUERADE_SUBNET_V6 fd69::/126 is too small: give a range of /125",
+		"SLOT_SUBNET_V4=100.96.0.0/12":     "settings.SLOT_SUBNET_V4 100.96.0.0/12: give a range of /13",
+		"SLOT_SUBNET_V6=fd96:8::/30":       "settings.SLOT_SUBNET_V6 fd96:8::/30: give a range of /29",
+		"CLUSTER_SUBNETS=fd00:10:244::/48": "settings.SERVICE_SUBNETS 10.96.0.0/16 is of a family that settings.CLUSTER_SUBNETS",
+		"SERVICE_SUBNETS=fd00:10:96::/112": "is of a family that settings.CLUSTER_SUBNETS 10.244.0.0/16/24 lacks",
+		"MTU=575":                          "settings.MTU 575: give as many bytes as each link is to carry, of IPv4 576 (RFC 1122)",
+
+		`MTU=1279,settings.CLUSTER_SUBNETS=fd01::/48\,10.8.0.0/16`: "of IPv6 1280 (RFC 8200), or 0 for what the nodes' links carry",
 	} {
 		_, err := install(t, "egret-system", host, "settings."+value)
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -112,7 +134,10 @@ func TestRangesOverlap(t *testing.T) {
 		`CLUSTER_SUBNETS=10.244.0.0/16/24\,10.245.0.0/16/24`,
 		`CLUSTER_SUBNETS=10.128.0.0/14/23 SERVICE_SUBNETS=172.30.0.0/16 MTU=1300 MTU=0`,
 		`CLUSTER_SUBNETS=100.64.0.0/14/24 JOIN_SUBNET_V4=100.70.0.0/16 JOIN_SUBNET_V6=fd99::/64 TRANSIT_SUBNET_V4=100.89.0.0/16`,
-		`SERVICE_SUBNETS=fd69:0:0:0:0:0:0:8/125`,
+		`CLUSTER_SUBNETS=fd00:10:244::/48 SERVICE_SUBNETS=fd69:0:0:0:0:0:0:8/125 MTU=1280`,
+		`CLUSTER_SUBNETS=10.244.0.0/24 MTU=576`,
+		`CLUSTER_SUBNETS=10.244.0.0/16/24\,fd00:10:244::/48/64`,
+		`SLOT_SUBNET_V4=100.104.0.0/13 JOIN_SUBNET_V6=fd98::/112 HEALTHCHECK_PORT=0 ENCAP_PORT= MTU=`,
 	} {
 		all := []string{host}
 		for _, v := range strings.Fields(values) {

@@ -13,12 +13,10 @@
 {{- else }}1{{ end }}
 {{- end }}
 
-{{- /* Fails if two ranges of the cluster overlap. Keys without a value have the programs' defaults. */}}
+{{- /* Fails if ranges of the cluster have no room, or overlap, or if pods lack the family of Services, or if the MTU is too small for pods:
+     as package settings, by which programs refuse the same. Keys without a value have the programs' defaults. */}}
 {{- define "egret.checkRanges" }}
-{{- $ranges := list
-  (dict "name" "254.0.0.0/8, which is fixed," "bits" (include "egret.bits" "254.0.0.0/8"))
-  (dict "name" "fd96:1000::/25, which is fixed," "bits" (include "egret.bits" "fd96:1000::/25")) }}
-{{- range $key, $default := dict
+{{- $given := dict
   "CLUSTER_SUBNETS" "10.244.0.0/16/24"
   "SERVICE_SUBNETS" "10.96.0.0/16"
   "JOIN_SUBNET_V4" "100.64.0.0/16"
@@ -29,8 +27,14 @@
   "SLOT_SUBNET_V6" "fd96:8::/29"
   "MASQUERADE_SUBNET_V4" "169.254.169.0/29"
   "MASQUERADE_SUBNET_V6" "fd69::/125" }}
-  {{- range splitList "," (get $.Values.settings $key | default $default) }}
+{{- $ranges := list
+  (dict "name" "254.0.0.0/8, which is fixed," "bits" (include "egret.bits" "254.0.0.0/8"))
+  (dict "name" "fd96:1000::/25, which is fixed," "bits" (include "egret.bits" "fd96:1000::/25")) }}
+{{- range $key, $default := $given }}
+  {{- $_ := set $given $key (get $.Values.settings $key | default $default) }}
+  {{- range splitList "," (get $given $key) }}
     {{- $range := dict "name" (printf "settings.%s %s" $key .) "bits" (include "egret.bits" .) }}
+    {{- include "egret.checkRoom" (list $key .) }}
     {{- range $ranges }}
       {{- if or (hasPrefix .bits $range.bits) (hasPrefix $range.bits .bits) }}
         {{- fail (printf "%s and %s overlap: give %s outside the other" .name $range.name $key) }}
@@ -38,6 +42,35 @@
     {{- end }}
     {{- $ranges = append $ranges $range }}
   {{- end }}
+{{- end }}
+{{- range splitList "," $given.SERVICE_SUBNETS }}
+  {{- if not (contains (contains ":" . | ternary ":" ".") $given.CLUSTER_SUBNETS) }}
+    {{- fail (printf "settings.SERVICE_SUBNETS %s is of a family that settings.CLUSTER_SUBNETS %s lacks: give both the same" . $given.CLUSTER_SUBNETS) }}
+  {{- end }}
+{{- end }}
+{{- $least := contains ":" $given.CLUSTER_SUBNETS | ternary "IPv6 1280 (RFC 8200)" "IPv4 576 (RFC 1122)" }}
+{{- with .Values.settings.MTU | int }}
+  {{- if lt . (index (splitList " " $least) 1 | int) }}
+    {{- fail (printf "settings.MTU %d: give as many bytes as each link is to carry, of %s, or 0 for what the nodes' links carry" . $least) }}
+  {{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* Fails if a key's range is too small: for one node with a pod, for the nodes of a cluster, or for EgressIPs with several addresses. */}}
+{{- define "egret.checkRoom" }}
+{{- $key := index . 0 }}
+{{- $parts := splitList "/" (index . 1) }}
+{{- $v6 := contains ":" (index $parts 0) }}
+{{- $length := index $parts 1 | int }}
+{{- $room := get (dict "CLUSTER_SUBNETS" 3 "JOIN_SUBNET" 16 "TRANSIT_SUBNET" 16 "MASQUERADE_SUBNET" 3) (regexReplaceAll "_V[46]$" $key "") | default 0 }}
+{{- $most := sub (ternary 128 32 $v6) $room | int }}
+{{- $node := index (append $parts (ternary "64" "24" $v6)) 2 | int }}
+{{- if and (hasPrefix "SLOT" $key) (ne $length (ternary 29 13 $v6)) }}
+  {{- fail (printf "settings.%s %s: give a range of /%d" $key (index . 1) (ternary 29 13 $v6)) }}
+{{- else if gt $length $most }}
+  {{- fail (printf "settings.%s %s is too small: give a range of /%d or less" $key (index . 1) $most) }}
+{{- else if and (eq $key "CLUSTER_SUBNETS") (or (lt $node $length) (gt $node $most)) }}
+  {{- fail (printf "settings.%s %s has no room for a node's part of /%d: give parts of /%d to /%d" $key (index . 1) $node $length $most) }}
 {{- end }}
 {{- end }}
 
