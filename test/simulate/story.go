@@ -21,7 +21,8 @@ const settling = 5 * time.Second
 // Result is what a run has found.
 type Result struct {
 	Wrong string // "" if nothing
-	// Excused is how many packets had a source that was right before an agent could not follow.
+	// Excused is how many packets had a source that was right before an agent could not follow, or that is right for
+	// one which cannot follow, by a change that the pod's node was about to hear of.
 	Excused int
 	// Walks, Events and Writes are how many packets were walked, how much happened, and the API server's last version.
 	Walks, Events, Writes int
@@ -35,7 +36,7 @@ func Run(seed uint64, story string) Result {
 	last := time.Duration(0)
 	for line := range strings.SplitSeq(story, "\n") {
 		if line = strings.TrimSpace(line); line == "" || line[0] == '#' || line == localMark ||
-			strings.HasPrefix(line, faultMark) {
+			strings.HasPrefix(line, limitMark) {
 			continue
 		}
 		words := strings.Fields(line)
@@ -70,17 +71,11 @@ func lasts(words []string) time.Duration {
 // localMark is the line of a story in local gateway mode.
 const localMark = "local gateway mode"
 
-const faultMark = "known fault: "
+// limitMark begins the line of a story in which the promise ends (docs/architecture.md).
+const limitMark = "limit: "
 
-// knownFault is the fault that a story shows; "" of one in which no source is wrong.
-func knownFault(story string) string {
-	for line := range strings.SplitSeq(story, "\n") {
-		if fault, is := strings.CutPrefix(line, faultMark); is {
-			return fault
-		}
-	}
-	return ""
-}
+// showsLimit says whether a story has such a line.
+func showsLimit(story string) bool { return strings.Contains(story, "\n"+limitMark) }
 
 func newSim(seed uint64, story string) *Sim {
 	mode := world.SharedGateway

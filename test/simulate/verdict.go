@@ -179,7 +179,7 @@ func (v *verdict) judge(p *pod, end trace.End, dst netip.Addr) {
 		v.excused++ // the pod's node leads there as before, and the other translates as before: nobody can change it
 		return
 	}
-	if v.cameAndWent(p, end, dst, right) {
+	if v.cameAndWent(p, end, dst, right) || v.heardFirst(p, end, dst) {
 		v.excused++
 		return
 	}

@@ -1,5 +1,5 @@
 # As goes-on-object-comes-late-holder, but n3 has a's addresses already when a gets p's labels as its selector.
-known fault: a holder with a late watch takes a pod for an object's that changes, before the pod's node hears of that
+limit: a holder with a late watch takes a pod for an object's that changes until the pod's node hears of that
 0s assignable n3 yes
 0s service s s 0
 0s egressservice s

@@ -1,6 +1,6 @@
 # p goes on under EgressService s, on n3. Its namespace is none of EgressIPs any more, which n3's watch of namespaces has
 # not brought. EgressIP a comes on n3, for p's labels, and keeps EgressServices from its pods. p never was a's.
-known fault: a holder with a late watch takes a pod for an object's that comes, before the pod's node hears of that
+limit: a holder with a late watch takes a pod for an object's that comes until the pod's node hears of that
 0s assignable n3 yes
 0s service s s 0
 0s egressservice s
