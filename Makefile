@@ -201,8 +201,8 @@ bin/helm: deploy/helm/tools/go.mod deploy/helm/tools/go.sum
 	@hack/step 'Helm (3 minutes when cold)' go build -C deploy/helm/tools $(FLAGS) -ldflags '$(STRIP)' -o $(CURDIR)/$@ helm.sh/helm/v4/cmd/helm
 
 .PHONY: test-helm
-test-helm: build image chart bin/helm ## more: helm install of the commit before, and helm upgrade to this one, on a cluster of its own
-	EGRET_MANIFESTS=1 EGRET_CHART=$(CURDIR)/bin/egret-$(VERSION:v%=%).tgz go test -trimpath -count=1 -timeout 30m -v -run '^TestManifestsByHelm$$|^TestQuickstart$$' ./test/manifests
+test-helm: build image chart bin/helm ## more: helm install of the commit before, and helm upgrade to this one, on a cluster of its own; on one of one node; the quickstart
+	EGRET_MANIFESTS=1 EGRET_CHART=$(CURDIR)/bin/egret-$(VERSION:v%=%).tgz go test -trimpath -count=1 -timeout 30m -v -run '^TestManifestsByHelm$$|^TestManifestsOnOneNode$$|^TestQuickstart$$' ./test/manifests
 
 # docs/contributing.md says how to read what it finds. The unit tests tell 100 stories, drawn by the commit's seed.
 SIMULATE_TIME ?= 1h

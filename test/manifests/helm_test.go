@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,16 +36,12 @@ func TestManifestsByHelm(t *testing.T) {
 	l.leaves()
 
 	l.load(".")
-	agents := l.names("egret-node")
+	previous := slices.Concat(l.names("egret-node"), l.names("egret-controller"))
 	end := l.asking(0, 1)
 	l.helm("upgrade", "egret", os.Getenv("EGRET_CHART"), "--set", values)
 	l.rolledOut()
 	end()
-	for _, name := range l.names("egret-node") {
-		if strings.Contains(strings.Join(agents, " "), name) {
-			t.Errorf("%s has not been replaced", name)
-		}
-	}
+	l.replaced(previous)
 	l.network("after the upgrade")
 	l.leaves()
 	l.logged()
@@ -71,6 +68,16 @@ func (l *lab) names(app string) []string {
 	l.t.Helper()
 	return strings.Fields(l.kubectl("-n", "egret-system", "get", "pods", "-l", "app="+app, "-o",
 		"jsonpath={.items[*].metadata.name}"))
+}
+
+// replaced: no pod of Egret's is one of these.
+func (l *lab) replaced(former []string) {
+	l.t.Helper()
+	for _, name := range slices.Concat(l.names("egret-node"), l.names("egret-controller")) {
+		if slices.Contains(former, name) {
+			l.t.Errorf("%s has not been replaced", name)
+		}
+	}
 }
 
 // helm does something with the release of that name.

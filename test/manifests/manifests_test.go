@@ -164,10 +164,14 @@ type lab struct {
 	nodes []sandbox.Member
 }
 
-// start brings up nodes without a pod network, with the product's image of this commit.
+// start brings up two nodes without a pod network, with the product's image of this commit.
 func start(t *testing.T) *lab {
 	t.Helper()
-	o := options(t)
+	return startWith(t, options(t))
+}
+
+func startWith(t *testing.T, o sandbox.Options) *lab {
+	t.Helper()
 	t.Cleanup(func() {
 		if err := sandbox.Down(o); err != nil {
 			t.Error(err)
@@ -258,10 +262,17 @@ func (l *lab) rolledOut() {
 // pods are a selected one on each node.
 func (l *lab) pods() {
 	for i, n := range l.nodes {
-		l.apply(fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-%d","namespace":"default","labels":{"app":"web"}},"spec":{"nodeName":%q,
-			"terminationGracePeriodSeconds":0,"containers":[{"name":"c","image":%q,"imagePullPolicy":"Never","args":["netexec"]}]}}`, i, n.Name, image.Agnhost().Name))
+		l.pod(i, n, "")
 	}
 	l.kubectl("wait", "--for=condition=Ready", "pod", "--all", "--timeout", patience.String())
+}
+
+// pod runs a selected one on a node, with fields of its container.
+func (l *lab) pod(number int, node sandbox.Member, fields string) {
+	l.t.Helper()
+	l.apply(fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-%d","namespace":"default","labels":{"app":"web"}},"spec":{"nodeName":%q,
+		"terminationGracePeriodSeconds":0,"containers":[{"name":"c","image":%q,"imagePullPolicy":"Never","args":["netexec"]%s}]}}`,
+		number, node.Name, image.Agnhost().Name, fields))
 }
 
 // network: pods reach each other and the API server's ClusterIP.
@@ -269,13 +280,7 @@ func (l *lab) network(when string) {
 	l.t.Helper()
 	ips := strings.Fields(l.kubectl("get", "pods", "web-0", "web-1", "-o", "jsonpath={.items[*].status.podIP}"))
 	for i := range l.nodes {
-		l.eventually(fmt.Sprintf("pod %d to the other, %s", i, when), func() error {
-			out, err := l.fetch(i, "http://"+ips[1-i]+":8080/clientip")
-			if err == nil && !strings.HasPrefix(out, ips[i]+":") {
-				err = fmt.Errorf("seen as %q, want %s", out, ips[i])
-			}
-			return err
-		})
+		l.isSeenAs(i, "http://"+ips[1-i]+":8080/clientip", ips[i])
 		l.eventually(fmt.Sprintf("pod %d to the API server's ClusterIP, %s", i, when), func() error {
 			_, err := l.fetch(i, "https://10.96.0.1/version")
 			return err
@@ -283,12 +288,12 @@ func (l *lab) network(when string) {
 	}
 }
 
-// egress has the pods leave by the second node, with the egress IP.
+// egress has the pods leave by the last node, with the egress IP.
 func (l *lab) egress() {
 	l.t.Helper()
 	l.apply(fmt.Sprintf(`{"apiVersion":"k8s.ovn.org/v1","kind":"EgressIP","metadata":{"name":"web"},"spec":{"egressIPs":[%q],
 		"namespaceSelector":{},"podSelector":{"matchLabels":{"app":"web"}}}}`, egressIP))
-	l.kubectl("label", "node", l.nodes[1].Name, "k8s.ovn.org/egress-assignable=")
+	l.kubectl("label", "node", l.nodes[len(l.nodes)-1].Name, "k8s.ovn.org/egress-assignable=")
 }
 
 // leaves says that every pod is seen outside with the egress IP.
@@ -296,14 +301,20 @@ func (l *lab) leaves() {
 	l.t.Helper()
 	l.kubectl("wait", "--for=condition=Ready", "egressip/web", "--timeout", patience.String())
 	for i := range l.nodes {
-		l.eventually(fmt.Sprintf("pod %d to a host outside", i), func() error {
-			out, err := l.fetch(i, l.outside())
-			if err == nil && !isEgressIP(out) {
-				err = fmt.Errorf("seen as %q, want %s", out, egressIP)
-			}
-			return err
-		})
+		l.isSeenAs(i, l.outside(), egressIP.String())
 	}
+}
+
+// isSeenAs: a pod is answered, and has that source.
+func (l *lab) isSeenAs(pod int, url, source string) {
+	l.t.Helper()
+	l.eventually(fmt.Sprintf("pod %d to %s", pod, url), func() error {
+		out, err := l.fetch(pod, url)
+		if err == nil && !strings.HasPrefix(out, source+":") {
+			err = fmt.Errorf("seen as %q, want %s", out, source)
+		}
+		return err
+	})
 }
 
 func (l *lab) outside() string {

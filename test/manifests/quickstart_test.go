@@ -14,8 +14,8 @@ import (
 var shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
 
 // TestQuickstart runs the commands of docs/quickstart.md, with this cluster's addresses, nodes and images for the
-// page's. The pod is seen outside with the egress IP. Afterwards the cluster has nothing of Egret's, and the nodes are
-// what they were before the install.
+// page's. The pod is seen outside with the egress IP. Afterwards the cluster has nothing of Egret's, the nodes are what
+// they were before the install, and another pod network works on them.
 func TestQuickstart(t *testing.T) {
 	options(t) // skips before anything is built
 	page, err := os.ReadFile("../../docs/quickstart.md")
@@ -34,6 +34,10 @@ func TestQuickstart(t *testing.T) {
 			l.load(".")
 			continue
 		}
+		if strings.Contains(commands, "remove=true") {
+			l.pod(forgotten, l.nodes[0], "")
+			l.kubectl("wait", "--for=condition=Ready", "pod", "--all", "--timeout", patience.String())
+		}
 		cmd := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", commands)
 		cmd.Dir = "../.."
 		cmd.Env = append(os.Environ(), "KUBECONFIG="+l.Kubeconfig(), "PATH="+kubectl+":"+os.Getenv("PATH"))
@@ -51,6 +55,7 @@ func TestQuickstart(t *testing.T) {
 		t.Errorf("the cluster still has:\n%s", left)
 	}
 	l.asBefore(before)
+	l.nextPlugin()
 }
 
 // values are this cluster's for those of the page.

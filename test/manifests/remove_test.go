@@ -1,6 +1,7 @@
 package manifests
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -75,7 +76,7 @@ func (l *lab) removes() {
 	l.kubectl("-n", "egret-system", "delete", "deployment/egret-controller", "daemonset/egret-node",
 		"--cascade=foreground", wait)
 	l.kubectl("apply", "-f", "../../deploy/remove")
-	l.kubectl("-n", "egret-system", "wait", "--for=condition=Initialized", "pod", "-l", "app=egret-remove", wait)
+	l.returnsLinks()
 	l.t.Log(l.kubectl("-n", "egret-system", "logs", "-l", "app=egret-remove", "-c", "remove", "--prefix"))
 	l.kubectl("-n", "egret-system", "delete", "daemonset/egret-ovs", "--cascade=foreground", wait)
 	l.kubectl("-n", "egret-system", "rollout", "status", "daemonset/egret-remove", wait)
@@ -83,6 +84,15 @@ func (l *lab) removes() {
 	l.kubectl("delete", "-f", "../../deploy/cluster", "--ignore-not-found", wait)
 	l.kubectl("delete", "-f", "../../deploy", wait)
 	l.kubectl("label", "node", "--all", "k8s.ovn.org/egress-assignable-")
+}
+
+// returnsLinks waits until each node has its link back.
+func (l *lab) returnsLinks() {
+	l.t.Helper()
+	each := fmt.Sprintf("--for=jsonpath={.status.currentNumberScheduled}=%d", len(l.nodes))
+	l.kubectl("-n", "egret-system", "wait", each, "daemonset/egret-remove", "--timeout=1m")
+	l.kubectl("-n", "egret-system", "wait", "--for=condition=Initialized", "pod", "-l", "app=egret-remove",
+		"--timeout=3m")
 }
 
 // noneLeft: no object, no kind, and no key of a Node has a name of Egret's.
