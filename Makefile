@@ -111,7 +111,7 @@ test: build race-deps ## check: build, lint, unit and e2e: what CI runs (65 min 
 # SKIPS RUN COMMAND fails on tests that skip and are not on the list of hack/skips for this run. unit-long asks first
 # about those that start clusters, for unit comes an hour later.
 SKIPS := go run -trimpath ./hack/skips
-RACE := env CGO_ENABLED=1 go test -json -race -trimpath -timeout 30m
+RACE := env CGO_ENABLED=1 go test -json -race -trimpath -timeout 50m
 
 # What CI says of a commit follows from the commit: property tests draw from a seed that is the commit's here, and from
 # new ones in test-all, where what they find does not stop somebody else's change. RAPID_SEED=N repeats another's.
