@@ -167,7 +167,7 @@ test-kernel: deps root-folder images ## more: OVS' kernel datapath, VRF and cgro
 	go run -trimpath ./test/kernel $(KERNEL)
 
 .PHONY: image
-image: root-folder product ## build: bin/egret-image.tar: the container image that deploy/cluster runs, with OVS and OVN
+image: root-folder product ## build: bin/egret-image.tar: the container image localhost/egret:VERSION, with OVS and OVN
 	@hack/step 'container image of the product' go run -trimpath ./hack/prepare egret bin '$(or $(VERSION),unknown)' '$(REVISION)' '$(COMMITTED)'
 
 # Systems that kubectl-egret is built for.
@@ -186,7 +186,7 @@ test-release: deps root-folder ## more: whether two releases of the last commit,
 .PHONY: chart
 chart: ## build: render deploy/ from the chart deploy/helm/egret, and package the chart as bin/egret-VERSION.tgz (2 min with empty caches)
 	@rm -f bin/egret-*.tgz
-	@hack/step 'manifests and package of the chart' go run -C deploy/helm/tools -trimpath . -package $(CURDIR)/bin -version '$(VERSION:v%=%)'
+	@hack/step 'manifests and package of the chart' go run -C deploy/helm/tools -trimpath . -package $(CURDIR)/bin -version '$(VERSION)'
 
 # Go would remember what passed: it does not know files outside of a module.
 .PHONY: test-chart

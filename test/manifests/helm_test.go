@@ -16,10 +16,12 @@ import (
 
 const bin = "../../bin"
 
+const formerVersion = "former"
+
 // TestManifestsByHelm: Helm installs the chart of the commit before this one, with the image of that commit. Pods get a
-// network, and leave with an egress IP. Then Helm upgrades to the packaged chart and the image of this commit, whose
-// name is the same: all pods of Egret's but Open vSwitch's are replaced, and no connection fails or has another source.
-// When somebody uninstalls it without the value remove, nodes and pods go on.
+// network, and leave with an egress IP. Then Helm upgrades to the packaged chart and the image of this commit: all pods
+// of Egret's but Open vSwitch's are replaced, and no connection fails or has another source. It goes back to the former
+// image. When somebody uninstalls it without the value remove, nodes and pods go on.
 func TestManifestsByHelm(t *testing.T) {
 	options(t) // skips before anything is built
 	chart, folder := former(t)
@@ -27,7 +29,7 @@ func TestManifestsByHelm(t *testing.T) {
 	l.load(folder)
 	values := "settings.KUBERNETES_SERVICE_HOST=" + apiServer + ",settings.DATAPATH=" + l.Datapath() +
 		",settings.LOG_FORMAT=json"
-	l.helm("install", "egret", chart, "--create-namespace", "--set", values)
+	l.helm("install", "egret", chart, "--create-namespace", "--set", values+",image.tag="+formerVersion)
 	l.kubectl("wait", "--for=condition=Ready", "node", "--all", "--timeout", patience.String())
 	l.rolledOut()
 	l.pods()
@@ -36,7 +38,7 @@ func TestManifestsByHelm(t *testing.T) {
 	l.leaves()
 
 	l.load(".")
-	previous := slices.Concat(l.names("egret-node"), l.names("egret-controller"))
+	previous, images := slices.Concat(l.names("egret-node"), l.names("egret-controller")), l.images()
 	end := l.asking(0, 1)
 	l.helm("upgrade", "egret", os.Getenv("EGRET_CHART"), "--set", values)
 	l.rolledOut()
@@ -49,6 +51,13 @@ func TestManifestsByHelm(t *testing.T) {
 	if t.Failed() {
 		return // look shows logs of pods
 	}
+	upgraded := l.images()
+	l.helm("rollback", "egret")
+	l.rolledOut()
+	if have := l.images(); have != images || have == upgraded {
+		t.Errorf("after the rollback pods have the images %s\nbefore the upgrade %s\nafter it %s", have, images, upgraded)
+	}
+	l.leaves()
 	l.helm("uninstall", "egret")
 	l.kubectl("-n", "egret-system", "wait", "--for=delete", "pod", "-l", "app in (egret-node,egret-controller)",
 		"--timeout", patience.String())
@@ -78,6 +87,15 @@ func (l *lab) replaced(former []string) {
 			l.t.Errorf("%s has not been replaced", name)
 		}
 	}
+}
+
+// images are those that agents and controllers run, by their content.
+func (l *lab) images() string {
+	l.t.Helper()
+	ids := strings.Fields(l.kubectl("-n", "egret-system", "get", "pods", "-l",
+		"app in (egret-node,egret-controller)", "-o", "jsonpath={.items[*].status.containerStatuses[*].imageID}"))
+	slices.Sort(ids)
+	return strings.Join(slices.Compact(ids), " ")
 }
 
 // helm does something with the release of that name.
@@ -112,7 +130,7 @@ func former(t *testing.T) (chart, folder string) {
 	run(t, nil, "env", "CGO_ENABLED=0", "go", "build", "-C", source, "-trimpath", "-buildvcs=false", "-o", out,
 		"./cmd/egret-node", "./cmd/egret-controller", "./cmd/egret-cni")
 	of := image.Product{RootDir: rootfs.Dir(), BinDir: out, Licence: "../../LICENSE",
-		Release: image.Release{Version: "former", Revision: "HEAD~1", Time: time.Unix(0, 0)}}
+		Release: image.Release{Version: formerVersion, Revision: "HEAD~1", Time: time.Unix(0, 0)}}
 	if err := image.BuildEgret(t.Context(), of, out, func(line string) { t.Log(line) }); err != nil {
 		t.Fatal(err)
 	}

@@ -187,7 +187,7 @@ func startWith(t *testing.T, o sandbox.Options) *lab {
 	return l
 }
 
-// load gives each node the product's image that is in a folder below bin. It has the same name, whatever is in it.
+// load gives each node the product's image that is in a folder below bin.
 func (l *lab) load(folder string) {
 	l.t.Helper()
 	file := filepath.Join(l.Options().BinDir, folder, image.Egret().File)

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"helm.sh/helm/v4/pkg/chart/common"
@@ -21,7 +22,7 @@ const (
 
 func main() {
 	folder := flag.String("package", "", "`folder` that the packaged chart is written into")
-	version := flag.String("version", "", "the package's `version`; else that of Chart.yaml")
+	version := flag.String("version", "", "the package's `version`, which its image has, too; else those of Chart.yaml")
 	flag.Parse()
 	if err := run(*folder, *version); err != nil {
 		fmt.Fprintln(os.Stderr, "chart:", err)
@@ -43,10 +44,11 @@ func run(folder, version string) error {
 	return writePackage(c, folder, version)
 }
 
-// writePackage writes the chart into folder. The same chart with the same version makes the same bytes.
+// writePackage writes the chart into folder. It names the image of its version. The same chart with the same version
+// makes the same bytes.
 func writePackage(c *chart.Chart, folder, version string) error {
 	if version != "" {
-		c.Metadata.Version = version
+		c.Metadata.Version, c.Metadata.AppVersion = strings.TrimPrefix(version, "v"), version
 	}
 	epoch := time.Unix(0, 0)
 	c.ModTime, c.SchemaModTime = epoch, epoch

@@ -38,7 +38,8 @@ func MetalLBController() Ref {
 // MetalLBSpeaker names the program that announces these addresses, one on each node.
 func MetalLBSpeaker() Ref { return Ref{"localhost/metallb-speaker:latest", "metallb-speaker.tar"} }
 
-// Egret names the product's image, which deploy/cluster runs: Egret's programs, OVS, OVN and what they call.
+// Egret names the product's image as deploy/cluster does, whatever its version: Egret's programs, OVS, OVN and what
+// they call.
 func Egret() Ref { return Ref{"localhost/egret:v0.1.0", "egret-image.tar"} }
 
 // All lists the images that BuildAll makes.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -38,8 +39,8 @@ func egretImage(ctx context.Context, p Product) (Image, error) {
 	if err != nil {
 		return Image{}, err
 	}
-	return Image{Name: Egret().Name, Env: []string{searchPath}, Labels: p.imageLabels(),
-		Files: slices.Concat(files, c.listFiles(), origin)}, nil
+	return Image{Name: p.imageName(), Aliases: []string{Egret().Name}, Env: []string{searchPath},
+		Labels: p.imageLabels(), Files: slices.Concat(files, c.listFiles(), origin)}, nil
 }
 
 // originFiles are the image's list of packages, its SBOM, and all licences. The closure receives Debian's.
@@ -65,6 +66,14 @@ func originFiles(ctx context.Context, c *closure, programs []string, p Product) 
 		{Path: docFolder + "/LICENSE", Mode: 0o644, Source: p.Licence},
 	}
 	return slices.Concat(dpkgFiles(packages), own, licences), nil
+}
+
+var notInTags = regexp.MustCompile(`[^0-9A-Za-z_.-]`)
+
+// imageName has the version as its tag, as the chart's default has: the images of two versions can lie side by side.
+func (p Product) imageName() string {
+	repository, _, _ := strings.Cut(Egret().Name, ":")
+	return repository + ":" + notInTags.ReplaceAllString(p.Version, "_")
 }
 
 // imageLabels are those of the OCI image specification (annotations.md).

@@ -30,7 +30,7 @@ func TestEgretImageHasWhatItsContainersCall(t *testing.T) {
 // modules, and a lawyer all licences.
 func TestEgretImageSaysWhereItIsFrom(t *testing.T) {
 	layer, config := buildEgret(t, product(t))
-	if have := config.Config.Labels["org.opencontainers.image.version"]; have != "v1.2.3" {
+	if have := config.Config.Labels["org.opencontainers.image.version"]; have != "v1.2.3+x" {
 		t.Errorf("label of the version %q", have)
 	}
 	if have := config.Config.Labels["org.opencontainers.image.created"]; have != "2026-01-02T03:04:05Z" {
@@ -104,7 +104,7 @@ func product(t *testing.T) Product {
 	}
 	licence := filepath.Join(t.TempDir(), "LICENSE")
 	writeTest(t, licence, "our licence")
-	return Product{root, bin, licence, Release{"v1.2.3", "0123", time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}}
+	return Product{root, bin, licence, Release{"v1.2.3+x", "0123", time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}}
 }
 
 // ownAll has dpkg say that all files of a root folder are from the package tools, and that another package is there.
@@ -136,5 +136,8 @@ func buildEgret(t *testing.T, p Product) (map[string]member, imageConfig) {
 	}
 	archive := members(t, content)
 	man := decode[[]manifest](t, archive[manifestFile].content)[0]
+	if want := []string{"localhost/egret:v1.2.3_x", Egret().Name}; !slices.Equal(man.RepoTags, want) {
+		t.Errorf("the image has the names %q, want %q", man.RepoTags, want)
+	}
 	return members(t, archive[man.Layers[0]].content), decode[imageConfig](t, archive[man.Config].content)
 }

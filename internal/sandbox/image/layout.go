@@ -12,6 +12,7 @@ import (
 // Image is what one image consists of: a name, how to run it, and the files of its only layer.
 type Image struct {
 	Name       string   // full reference, such as localhost/pause:1
+	Aliases    []string // other names that it has
 	Entrypoint []string // first element is an absolute path; empty: the caller names the command
 	Cmd        []string // arguments where a Pod gives none
 	Env        []string // KEY=value
@@ -66,7 +67,7 @@ func Write(w io.Writer, img Image) error {
 		name    string
 		content any
 	}{
-		{manifestFile, []manifest{{configFile, []string{img.Name}, []string{layerFile}}}},
+		{manifestFile, []manifest{{configFile, append([]string{img.Name}, img.Aliases...), []string{layerFile}}}},
 		{configFile, imageConfig{runtime.GOARCH, "linux", runConfig{img.Entrypoint, img.Cmd, img.Env, img.Labels},
 			rootLayers{"layers", []string{l.digest}}}},
 	} {

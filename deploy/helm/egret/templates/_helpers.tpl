@@ -1,6 +1,6 @@
 {{- define "egret.image" -}}
 {{- with .Values.image }}
-{{- .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}
+{{- .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag | default ($.Chart.AppVersion | replace "+" "_") }}{{ end }}
 {{- end }}
 {{- end }}
 
