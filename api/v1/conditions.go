@@ -78,6 +78,9 @@ const (
 	// with selected pods does not yet say that it drops what they send (Fallback True).
 	ReasonWaitingForNode = "WaitingForNode"
 
+	// ReasonRemoved: Egret was removed from a node that an address of the object is assigned to (Ready False).
+	ReasonRemoved = "Removed"
+
 	// ReasonHeld: the assigned nodes hold the addresses (Ready True), or a node holds or held one of each family
 	// (InForce True).
 	ReasonHeld = "Held"

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	v1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/test/harness"
 )
 
@@ -67,16 +68,20 @@ func (l *lab) installs() {
 	l.network("installed")
 }
 
-// removes runs the commands of docs/remove.md in their order.
+// removes runs the commands of docs/remove.md in their order, but for an EgressIP that is left: it says so.
 func (l *lab) removes() {
 	l.t.Helper()
 	const wait = "--timeout=3m"
-	l.kubectl("delete", "egressips,egressiptraffics,clusteruserdefinednetworks", "--all", wait)
+	l.kubectl("delete", "egressiptraffics,clusteruserdefinednetworks", "--all", wait)
 	l.kubectl("delete", "egressservices,userdefinednetworks", "--all-namespaces", "--all", wait)
 	l.kubectl("-n", "egret-system", "delete", "deployment/egret-controller", "daemonset/egret-node",
 		"--cascade=foreground", wait)
 	l.kubectl("apply", "-f", "../../deploy/remove")
 	l.returnsLinks()
+	reason := l.kubectl("get", "egressip", "web", "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].reason}`)
+	if reason != v1.ReasonRemoved {
+		l.t.Errorf("the EgressIP that is left is Ready for reason %q, want %s", reason, v1.ReasonRemoved)
+	}
 	l.t.Log(l.kubectl("-n", "egret-system", "logs", "-l", "app=egret-remove", "-c", "remove", "--prefix"))
 	l.kubectl("-n", "egret-system", "delete", "daemonset/egret-ovs", "--cascade=foreground", wait)
 	l.kubectl("-n", "egret-system", "rollout", "status", "daemonset/egret-remove", wait)

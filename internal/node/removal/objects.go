@@ -54,6 +54,7 @@ func removeObjectsOf(ctx context.Context, o Options) error {
 }
 
 // removeObjects removes the annotations and labels that Egret wrote on a Node, and the node's EgressNode and Lease.
+// Then it ends Ready of objects that have an address there.
 func removeObjects(ctx context.Context, c *kube.Clients, name string) error {
 	n := &corev1.Node{}
 	err := c.Core.Get().Resource("nodes").Name(name).Do(ctx).Into(n)
@@ -65,7 +66,9 @@ func removeObjects(ctx context.Context, c *kube.Clients, name string) error {
 	}
 	return errors.Join(err,
 		deleteObject(ctx, c.Egret, "", "egressnodes", name),
-		deleteObject(ctx, c.Coordination, kube.AgentLeaseNamespace, "leases", name))
+		deleteObject(ctx, c.Coordination, kube.AgentLeaseNamespace, "leases", name),
+		sayUnserved(ctx, c, "egressips", name),
+		sayUnserved(ctx, c, "egressservices", name))
 }
 
 // cleanNode removes annotations and labels of Egret's from a Node, and keeps those of people.
