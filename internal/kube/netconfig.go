@@ -64,12 +64,15 @@ func joinTexts(list []netip.Prefix) string {
 // reservedNetworks are names that no user's network has, as OVN-Kubernetes reserves them.
 var reservedNetworks = map[string]bool{"": true, ref.DefaultNetwork: true, "ovn-kubernetes": true}
 
-// parseNetworkConfig reads the configuration of the definition of that key. served is false of other plugins'
-// configurations, and of networks that are not pods' primary ones.
+// parseNetworkConfig reads the configuration of the definition of that key. served is false for other plugins'
+// configurations, and for networks that are not the primary ones of pods. It reads no more than their names.
 func parseNetworkConfig(text, definition string) (c networks.Config, served bool, err error) {
 	var said cniConfig
-	if json.Unmarshal([]byte(text), &said) != nil || said.Type != cniType || said.Role != "primary" {
+	switch readable := json.Unmarshal([]byte(text), &said) == nil; {
+	case !readable:
 		return networks.Config{}, false, nil
+	case said.Type != cniType || said.Role != "primary":
+		return networks.Config{Name: said.Name}, false, nil
 	}
 	c = networks.Config{Name: said.Name, MTU: said.MTU}
 	switch {

@@ -79,3 +79,16 @@ func TestHostileDefinitions(t *testing.T) {
 		}
 	}
 }
+
+// TestUnservedDefinitionsName: a definition that Egret does not serve says which network it is about, all the same.
+func TestUnservedDefinitionsName(t *testing.T) {
+	for config, want := range map[string]string{
+		`{"type":"ovn-k8s-cni-overlay","role":"secondary","topology":"layer3","name":"n_net"}`: "n_net",
+		`{"type":"macvlan","name":"other"}`:                                                    "other",
+		"no JSON":                                                                              "",
+	} {
+		if d := definition(config); d.Served || d.Config.Name != want {
+			t.Errorf("%s: served %t, named %q; want %q", config, d.Served, d.Config.Name, want)
+		}
+	}
+}

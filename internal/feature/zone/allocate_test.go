@@ -12,6 +12,7 @@ import (
 
 	"github.com/egret-net/egret/internal/decide"
 	"github.com/egret-net/egret/internal/feature/zone"
+	"github.com/egret-net/egret/internal/networks"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -20,8 +21,10 @@ func newWorld(subnets string) *world.World {
 	if err != nil {
 		panic(err)
 	}
-	return world.New("", &world.Config{ClusterSubnets: s, JoinSubnets: world.DefaultJoinSubnets(),
+	w := world.New("", &world.Config{ClusterSubnets: s, JoinSubnets: world.DefaultJoinSubnets(),
 		TransitSubnets: world.DefaultTransitSubnets()})
+	networks.KeepTables(w)
+	return w
 }
 
 const dual = "10.244.0.0/16/24,fd00:10:244::/48/64"

@@ -63,7 +63,8 @@ func (d *Allocator) Decide(v decide.View) (desired []decide.Desired, again time.
 	if len(names) == 0 {
 		return nil, d.parts.again
 	}
-	d.parts.again, d.taken.resting = time.Time{}, d.resting
+	d.parts.beginDecision()
+	d.taken.resting = d.resting
 	d.resting.expire(v.Now)
 	for _, name := range names {
 		n := v.Node(name)

@@ -16,24 +16,44 @@ const partKeptFor = 10 * time.Minute
 // parts remembers what decides which networks each node has a part of, beside its pods.
 type parts struct {
 	*members
-	known map[string]struct{}             // networks that nodes had a part of in this term
-	left  map[string]map[string]time.Time // by node and network: since when a node with a part of it needs none
-	again time.Time                       // when the next part is released; zero: nothing is due
+	unnamed unnamed
+	known   map[string]struct{}             // networks that nodes had a part of in this term
+	left    map[string]map[string]time.Time // by node and network: since when a node with a part of it needs none
+	again   time.Time                       // when the next part is released; zero: nothing is due
 }
 
 func newParts() *parts {
-	return &parts{members: newMembers(), known: map[string]struct{}{}, left: map[string]map[string]time.Time{}}
+	return &parts{members: newMembers(), unnamed: unnamed{since: map[string]time.Time{}},
+		known: map[string]struct{}{}, left: map[string]map[string]time.Time{}}
 }
 
 // isDue says whether a part must be released.
 func (p *parts) isDue(now time.Time) bool { return !p.again.IsZero() && !now.Before(p.again) }
 
+// beginDecision forgets what the last decision found.
+func (p *parts) beginDecision() { p.again, p.unnamed.named = time.Time{}, nil }
+
+// releaseBy has parts released at a time. It reports whether that has not come yet.
+func (p *parts) releaseBy(end, now time.Time) (later bool) {
+	if !now.Before(end) {
+		return false
+	}
+	if p.again.IsZero() || end.Before(p.again) {
+		p.again = end
+	}
+	return true
+}
+
 // allocateParts gives a node subnets of each network that it needs a part of. It keeps what the Node says of a network
-// that this leader has not known yet. The network may get its number later, or the writer is another plugin.
+// that this leader has not known, unless the network is gone. The network may get its number later, or the writer is
+// another plugin.
 func (p *parts) allocateParts(w *world.View, t *taken, n, said *world.Node, now time.Time, a *Allocation) {
 	names, further := p.networksOf(w, n.Name), map[string]world.NodeNetwork{}
 	for name, part := range said.Further {
-		if _, known := p.known[name]; w.Network(name) == nil && !known {
+		if _, known := p.known[name]; w.Network(name) != nil || known {
+			continue
+		}
+		if at, goes := p.unnamed.goneAt(w, name, now); !goes || p.releaseBy(at, now) {
 			further[name] = part
 		}
 	}
@@ -63,13 +83,8 @@ func (p *parts) keptParts(n *world.Node, used []string, now time.Time) (kept []s
 		if !is {
 			since = now
 		}
-		end := since.Add(partKeptFor)
-		if left[name] = since; !now.Before(end) {
-			continue
-		}
-		kept = append(kept, name)
-		if p.again.IsZero() || end.Before(p.again) {
-			p.again = end
+		if left[name] = since; p.releaseBy(since.Add(partKeptFor), now) {
+			kept = append(kept, name)
 		}
 	}
 	if p.left[n.Name] = left; len(left) == 0 {
