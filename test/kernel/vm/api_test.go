@@ -96,15 +96,16 @@ func (a *api) get(w http.ResponseWriter, path string) {
 		answer(w, http.StatusOK, o)
 		return
 	}
-	items := []object{}
-	for at, o := range a.objects {
-		if collection(at) == path {
-			items = append(items, o)
-		}
-	}
-	if len(items) == 0 && strings.Contains(path, "/namespaces/") {
+	_, within, _ := strings.Cut(path, "/namespaces/")
+	if isOne := within != "" && strings.Count(within, "/") != 1; isOne {
 		refuse(w, http.StatusNotFound, "NotFound")
 		return
+	}
+	items := []object{}
+	for at, o := range a.objects {
+		if collection(at) == path || at[:strings.LastIndex(at, "/")] == path {
+			items = append(items, o)
+		}
 	}
 	kind, version := listKind(path)
 	answer(w, http.StatusOK, object{"kind": kind, "apiVersion": version,
@@ -119,9 +120,9 @@ func (a *api) recorded(path string) string {
 	return string(text)
 }
 
-// listKind is the type of a list: the decoder of client-go goes by it.
+// listKind is the type of a list, of one namespace or of all: the decoder of client-go goes by it.
 func listKind(path string) (kind, version string) {
-	parts := strings.Split(strings.Trim(path, "/"), "/")
+	parts := strings.Split(strings.Trim(collection(path+"/"), "/"), "/")
 	kinds := map[string]string{
 		"nodes": "NodeList", "namespaces": "NamespaceList", "pods": "PodList", "services": "ServiceList",
 		"endpointslices": "EndpointSliceList", "egressips": "EgressIPList", "egressiptraffics": "EgressIPTrafficList",
