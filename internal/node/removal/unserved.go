@@ -59,6 +59,10 @@ func endReady(ctx context.Context, c *kube.Clients, plural, node string, o assig
 	if err != nil {
 		return err
 	}
-	return c.EgressIP.Patch(types.MergePatchType).NamespaceIfScoped(o.Namespace, o.Namespace != "").Resource(plural).
+	err = c.EgressIP.Patch(types.MergePatchType).NamespaceIfScoped(o.Namespace, o.Namespace != "").Resource(plural).
 		Name(o.Name).SubResource("status").Body(patch).Do(ctx).Error()
+	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
+		return nil // an administrator may write no status, for a policy keeps that to the controller
+	}
+	return err
 }

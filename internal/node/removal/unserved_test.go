@@ -24,15 +24,20 @@ const listed = `{"items":[
  "conditions":[{"type":"Ready","status":"True","reason":"Held"}]}},
 {"metadata":{"name":"not-ready"},"status":{"items":[{"node":"n1"}],
  "conditions":[{"type":"Ready","status":"False","reason":"WaitingForNode"}]}},
+{"metadata":{"name":"refused"},"status":{"items":[{"node":"n1"}],
+ "conditions":[{"type":"Ready","status":"True","reason":"Held"}]}},
 {"metadata":{"name":"new"}}]}`
 
 // TestSayUnserved: Ready ends where a node is named from which Egret goes, and nowhere else. The rest of the status
-// stays. A kind that does not exist has no objects.
+// stays. A kind that does not exist has no objects. A write that a policy refuses stops no removal.
 func TestSayUnserved(t *testing.T) {
 	patched := map[string]assigned{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		switch {
+		case strings.HasSuffix(r.URL.Path, "/refused/status"):
+			w.WriteHeader(http.StatusUnprocessableEntity)
+			io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`)
 		case r.Method == http.MethodPatch:
 			var o assigned
 			if err := json.NewDecoder(r.Body).Decode(&o); err != nil {
