@@ -62,7 +62,7 @@ func leaveDatapath(ctx context.Context, dpctl, uplink string) error {
 	if err != nil {
 		return err
 	}
-	var others []string
+	var tunnels, others []string
 	for line := range strings.Lines(shown) {
 		number, port, is := strings.Cut(strings.TrimSpace(line), ": ")
 		if !is || !strings.HasPrefix(number, "port ") {
@@ -73,7 +73,9 @@ func leaveDatapath(ctx context.Context, dpctl, uplink string) error {
 			if _, err := runDpctl(ctx, dpctl, "del-if", kernelDatapath, name); err != nil {
 				return err
 			}
-		case name != kernelDatapath && !strings.HasPrefix(name, "genev_sys_"):
+		case strings.HasPrefix(name, "genev_sys_"):
+			tunnels = append(tunnels, name)
+		case name != kernelDatapath:
 			others = append(others, name)
 		}
 	}
@@ -81,8 +83,25 @@ func leaveDatapath(ctx context.Context, dpctl, uplink string) error {
 		return fmt.Errorf("OVS' datapath in the kernel has ports that are not Egret's, and stays: %s",
 			strings.Join(others, ", "))
 	}
-	_, err = runDpctl(ctx, dpctl, "del-dp", kernelDatapath)
-	return err
+	if _, err = runDpctl(ctx, dpctl, "del-dp", kernelDatapath); err != nil {
+		return err
+	}
+	return deleteTunnels(tunnels)
+}
+
+// deleteTunnels deletes links that were tunnels of a datapath. ovs-vswitchd made them, so that the kernel leaves them.
+func deleteTunnels(names []string) error {
+	var errs []error
+	for _, name := range names {
+		link, err := netlink.LinkByName(name)
+		if err == nil {
+			err = netlink.LinkDel(link)
+		}
+		if _, none := errors.AsType[netlink.LinkNotFoundError](err); err != nil && !none {
+			errs = append(errs, fmt.Errorf("delete link %s: %w", name, err))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func runDpctl(ctx context.Context, dpctl string, args ...string) (string, error) {

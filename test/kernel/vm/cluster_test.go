@@ -122,7 +122,7 @@ func (c *cluster) record(i int, m sandbox.Member) {
 			Name: m.Name, UID: types.UID("uid-" + m.Name),
 			Labels: map[string]string{"k8s.ovn.org/egress-assignable": ""},
 			Annotations: kube.AllocationAnnotations(world.Allocation{ID: id, Subnets: subnets, Join: join,
-				Transit: transit}),
+				Transit: transit, Further: map[string]world.NodeNetwork{blueName: {Subnets: blueSubnets(i)}}}),
 		},
 	}
 	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}

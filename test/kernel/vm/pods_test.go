@@ -31,8 +31,13 @@ type pod struct {
 	node sandbox.Member
 }
 
-// pod records a pod and attaches it as a container runtime does, when the node is ready to.
 func (c *cluster) pod(name string, node sandbox.Member, labels map[string]string) pod {
+	c.t.Helper()
+	return c.podIn(namespace, name, node, labels)
+}
+
+// podIn records a pod and attaches it as a container runtime does, when the node is ready to.
+func (c *cluster) podIn(namespace, name string, node sandbox.Member, labels map[string]string) pod {
 	c.t.Helper()
 	c.api.put(c.t, "/api/v1/namespaces/"+namespace+"/pods/"+name, corev1.Pod{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
@@ -109,9 +114,15 @@ func (c *cluster) putEgressIP(e v1.EgressIP) {
 // ips are the pod's addresses, IPv4 first.
 func (p pod) ips() []netip.Addr {
 	p.c.t.Helper()
+	return p.ipsOf("eth0")
+}
+
+// ipsOf are those of one of its interfaces.
+func (p pod) ipsOf(dev string) []netip.Addr {
+	p.c.t.Helper()
 	var ips []netip.Addr
 	fields := strings.Fields(p.c.in(p.node.Name, "ip", "netns", "exec", p.name, "ip", "-o", "addr", "show", "dev",
-		"eth0", "scope", "global"))
+		dev, "scope", "global"))
 	for i, f := range fields {
 		if f == "inet" || f == "inet6" {
 			ips = append(ips, netip.MustParsePrefix(fields[i+1]).Addr())
