@@ -80,10 +80,11 @@ const (
 
 // LosesFirst reports whether elements leave the set while a plan grows, in the transaction in which others come.
 // Otherwise a pod that leaves would meet a destination that comes, or the reverse, and get an address that no object
-// gives it there. The name tells, so that the sets of a previous process are known, too.
-func (s NFTSet) LosesFirst() bool {
+// gives it there. To destinations that nobody wants no pod comes, and the leak filter of pods that leave needs them.
+// The name tells, so that the sets of a previous process are known, too.
+func (s NFTSet) LosesFirst(isWanted bool) bool {
 	has, _, _ := strings.Cut(s.Name[strings.LastIndex(s.Name, "/")+1:], ".")
-	return has == PartlyTranslated || has == Destinations
+	return has == PartlyTranslated || has == Destinations && isWanted
 }
 
 // NFTSetSpec is a set's type, or a map's when Value is not "". Interval sets hold prefixes and ranges "FIRST-LAST"

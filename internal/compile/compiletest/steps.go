@@ -19,7 +19,11 @@ func HostSteps(have, want *plan.State) (grow, shrink []func()) {
 	chains, sets := plan.Diff(Rows(have.NFTChains), want.NFTChains, plan.Same), plan.Diff(Rows(have.NFTSets),
 		want.NFTSets, plan.Same)
 	losses := maps.Clone(elems.Del)
-	maps.DeleteFunc(losses, func(k plan.NFTElem, _ string) bool { return !plan.NFTSet{Name: k.Set}.LosesFirst() })
+	maps.DeleteFunc(losses, func(k plan.NFTElem, _ string) bool {
+		set := plan.NFTSet{Name: k.Set}
+		_, isWanted := want.NFTSets.Get(set)
+		return !set.LosesFirst(isWanted)
+	})
 	shrink = append(shrink, func() {
 		dropAll(have.NFTRules, nft.Del)
 		dropAll(have.NFTElems, elems.Del)

@@ -47,7 +47,7 @@ func TestNamesAreReadBack(t *testing.T) {
 			e.Traffic = labels.Everything()
 		}
 		set, isShort := translatedPods(e, ip), len(name) <= 60
-		if (plan.NFTSet{Name: set}).LosesFirst() != (e.Traffic != nil) {
+		if (plan.NFTSet{Name: set}).LosesFirst(false) != (e.Traffic != nil) {
 			t.Fatalf("%s is of an EgressIP to %v", set, e.Traffic)
 		}
 		if have, is := AdoptedOnLink(set); is != (egress.ShortFor(name, ip) == name+"_"+strings.ReplaceAll(ip.String(),

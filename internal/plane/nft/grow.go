@@ -102,13 +102,13 @@ func objectStep(o object, want wantedObject) step {
 // lossSteps delete unwanted elements of sets that lose elements first, and take them out of former.
 func lossSteps(w *wanted, former map[object]map[string]string, h *held) (steps []step) {
 	for o, elems := range former {
-		if o.losesFirst() && !h.unreadable[o.name] { // else it is flushed
+		if o.losesFirst(true) && !h.unreadable[o.name] { // else it is flushed
 			steps = append(steps, deletionSteps(o, w.objects[o].interval, elems, h)...)
 			delete(former, o)
 		}
 	}
 	for _, o := range w.formerObjects(h) {
-		if o.losesFirst() && (len(h.elems[o.name]) > 0 || h.unreadable[o.name]) {
+		if o.losesFirst(false) && (len(h.elems[o.name]) > 0 || h.unreadable[o.name]) {
 			steps = append(steps, flushStep(wantedObject{row: "nft " + o.String()}, o))
 		}
 	}

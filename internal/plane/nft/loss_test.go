@@ -10,14 +10,19 @@ import (
 	"github.com/egret-net/egret/internal/plane/planetest"
 )
 
-// Two sets that lose elements first, another address's set of the first kind, and one that loses them last.
-const partly, goes, networksOf, filtered = "e_1/partly.v4", "e_2/partly.v4", "e/destinations.v4", "e/guarded.v4"
+// Two sets that lose elements first, another address's set of the first kind, and two that lose them last: nobody wants
+// the first of these.
+const (
+	partly, goes, networksOf = "e_1/partly.v4", "e_2/partly.v4", "e/destinations.v4"
+	formerly, filtered       = "f/destinations.v4", "e/guarded.v4"
+)
 
 // lossRows has a rule that matches sets, which have these elements.
 func lossRows(sets map[string][]string) *plan.Rows {
 	r := &plan.Rows{NFTChains: map[plan.NFTChain]plan.NFTChainSpec{inetChain("pre"): prerouting}}
 	for set, keys := range sets {
-		plan.Add(&r.NFTSets, plan.NFTSet{Name: set}, plan.NFTSetSpec{Key: "ipv4_addr", Interval: set == networksOf})
+		spec := plan.NFTSetSpec{Key: "ipv4_addr", Interval: set == networksOf || set == formerly}
+		plan.Add(&r.NFTSets, plan.NFTSet{Name: set}, spec)
 		plan.Add(&r.NFTRules, plan.NFTRule{Chain: inetChain("pre"), Name: set}, "ip saddr @"+set+" accept")
 		for _, key := range keys {
 			plan.Add(&r.NFTElems, plan.NFTElem{Set: set, Key: key}, "")
@@ -29,16 +34,18 @@ func lossRows(sets map[string][]string) *plan.Rows {
 // before and after are what is there, and what is wanted: networks shrink, and one that contains others comes.
 var (
 	before = lossRows(map[string][]string{partly: {"10.0.0.1", "10.0.0.2"}, goes: {"10.0.0.1"},
-		networksOf: {"192.0.2.0/25", "198.51.100.0/24"}, filtered: {"10.0.0.1", "10.0.0.2"}})
+		networksOf: {"192.0.2.0/25", "198.51.100.0/24"}, formerly: {"192.0.2.0/24"},
+		filtered: {"10.0.0.1", "10.0.0.2"}})
 	after = lossRows(map[string][]string{partly: {"10.0.0.2", "10.0.0.3"}, networksOf: {"192.0.2.0/24"},
 		filtered: {"10.0.0.2"}})
 )
 
 // TestLosesFirst: what leaves sets of pods and of destinations is gone once the plane has grown, whatever becomes of
-// the sets, and also where another process has written them. A leak filter loses nothing before the plane shrinks.
+// the sets, and also where another process has written them. A leak filter loses nothing before the plane shrinks, nor
+// do destinations that nobody wants.
 func TestLosesFirst(t *testing.T) {
 	lost := map[string]string{partly: "[10.0.0.2 10.0.0.3]", goes: "[]", networksOf: "[192.0.2.0/24]",
-		filtered: "[10.0.0.1 10.0.0.2]"}
+		formerly: "[192.0.2.0/24]", filtered: "[10.0.0.1 10.0.0.2]"}
 	for name, grow := range map[string]func(t *testing.T, p *Plane, s *plan.State) error{
 		"as it goes on": func(t *testing.T, p *Plane, s *plan.State) error {
 			s.Replace(planetest.Owner("o"), before, after)

@@ -51,7 +51,9 @@ type object struct{ kind, name string }
 
 func (o object) String() string { return o.kind + " " + o.name }
 
-func (o object) losesFirst() bool { return o.kind == "set" && plan.NFTSet{Name: o.name}.LosesFirst() }
+func (o object) losesFirst(isWanted bool) bool {
+	return o.kind == "set" && plan.NFTSet{Name: o.name}.LosesFirst(isWanted)
+}
 
 // recordKey is the key that stands for an object of that definition, spelled as an IPv6 address: a 128-bit hash.
 func (o object) recordKey(definition string) string {
