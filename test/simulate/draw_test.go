@@ -126,4 +126,5 @@ var nodeFaults = []lineKind{
 	{1, line("fail", nodes, []string{hostPart, northPart}, spans)},
 	{1, line("reboot", nodes, spans)},
 	{1, line("rename", nodes, spans)},
+	{1, line("reregister", nodes, spans)},
 }

@@ -203,7 +203,8 @@ const orphaned = 40 * time.Second
 // rename powers the machine off and deletes its Node, so that Kubernetes deletes its report, and later its pods. The
 // machine comes back with its addresses and labels under another name.
 func (m *machine) rename(d time.Duration) {
-	if m.off {
+	old := get[*corev1.Node](m.s.api, "nodes", m.name)
+	if m.off || old == nil {
 		return
 	}
 	m.disturbs(d)
@@ -213,7 +214,7 @@ func (m *machine) rename(d time.Duration) {
 			c.kill(d)
 		}
 	}
-	a, labels := m.s.api, get[*corev1.Node](m.s.api, "nodes", m.name).Labels
+	a := m.s.api
 	for _, plural := range []string{"nodes", "egressnodes"} {
 		a.delete(plural, m.name)
 	}
@@ -228,7 +229,7 @@ func (m *machine) rename(d time.Duration) {
 	m.s.after(d, func() {
 		m.name = map[bool]string{true: "again-" + m.hardware, false: m.hardware}[m.name == m.hardware]
 		m.s.machines[m.name], m.off = m, false
-		m.join(labels)
+		m.join(old.Labels)
 		m.reach()
 		m.s.tellTunnels()
 	})

@@ -105,9 +105,10 @@ func (m *machine) bootUp() {
 	m.boot, m.downs = m.boot+1, 0
 	m.have, m.attachments, m.received = plan.New(), map[string]*world.Attachment{}, map[netip.Addr]time.Time{}
 	m.target = &target{s: m.s, m: m, north: plan.New()}
-	o := get[*corev1.Node](m.s.api, "nodes", m.name)
-	o.Status.NodeInfo.BootID = m.bootID()
-	m.s.api.put("nodes", o)
+	if o := get[*corev1.Node](m.s.api, "nodes", m.name); o != nil {
+		o.Status.NodeInfo.BootID = m.bootID()
+		m.s.api.put("nodes", o)
+	}
 	m.startAgent()
 }
 

@@ -162,6 +162,17 @@ func (s *Sim) mayBeUnserved(p *pod) bool {
 	return false
 }
 
+// hasLostSubnets reports whether the subnets of the pod's Node are without its address. The Node was registered again,
+// and another one got the former subnets meanwhile: what the pod sends is dropped until it is deleted.
+func (s *Sim) hasLostSubnets(p *pod) bool {
+	var all map[string][]netip.Prefix
+	text := get[*corev1.Node](s.api, "nodes", p.on.name).Annotations[v1.AnnotationNodeSubnets]
+	must(json.Unmarshal([]byte(text), &all))
+	network := p.primary().Network
+	has := slices.ContainsFunc(all[network], func(n netip.Prefix) bool { return n.Contains(p.at.In(network)[0]) })
+	return len(all[network]) > 0 && !has
+}
+
 // isOnLinks reports whether an EgressIP's address is on the nodes' links.
 func isOnLinks(ip netip.Addr) bool {
 	return slices.ContainsFunc(prefixes(compiletest.SecondaryAddr(0)), func(p netip.Prefix) bool {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	v1 "github.com/egret-net/egret/api/v1"
@@ -25,13 +26,13 @@ type loss struct {
 
 // judgeReadiness fails the run if an object is Ready for longer than that. A node with a watch that stands still has
 // until it lists again. A node whose agent does not run, or is cut off, cannot say what it drops. A node that the
-// controllers do not reach is not waited for.
+// controllers do not reach, or whose Node is gone, is not waited for.
 func (v *verdict) judgeReadiness() {
 	now := map[loss]time.Time{}
 	for x := range v.dropped {
 		late := v.cannotFollow(x.from.on.name)
-		if !x.from.sends || !x.from.on.answers() || late && !v.isOnlyLate(x.from.on.name) ||
-			v.s.mayBeUnserved(x.from) || !v.s.isReadyFor(x) {
+		if !x.from.sends || v.s.isGone(x.from.on) || !x.from.on.answers() ||
+			late && !v.isOnlyLate(x.from.on.name) || v.s.mayBeUnserved(x.from) || !v.s.isReadyFor(x) {
 			continue
 		}
 		l := loss{x, late}
@@ -49,6 +50,9 @@ func (v *verdict) judgeReadiness() {
 	}
 	v.losses = now
 }
+
+// isGone reports whether a machine's Node does not exist.
+func (s *Sim) isGone(m *machine) bool { return get[*corev1.Node](s.api, "nodes", m.name) == nil }
 
 // leaderAnswers reports whether the controller that leads reaches other nodes: it waits for no node that it does not
 // reach.

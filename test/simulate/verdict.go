@@ -289,7 +289,7 @@ func (v *verdict) atRest() {
 // addresses.
 func (v *verdict) served(p *pod) bool {
 	o := get[*corev1.Pod](v.s.api, "pods", p.key)
-	if o == nil || v.s.mayBeUnserved(p) {
+	if o == nil || v.s.mayBeUnserved(p) || v.s.hasLostSubnets(p) {
 		return false
 	}
 	tenant := get[*corev1.Namespace](v.s.api, "namespaces", p.namespace()).Labels["tenant"]
