@@ -37,16 +37,16 @@ func (m *machine) translations() map[netip.Addr]translation {
 }
 
 // noteTranslations takes in what a node translates to. An address is assigned to an object only when no node translates
-// to it for another one: pods of both would leave with it. A node that could not follow the assignment carries out late
-// what it began before. After a restore nobody knows what a node holds that cannot say so, and the restored statuses
-// assign addresses at once.
+// to it for another one: pods of both would leave with it. No node waits for a machine whose Node is gone. A node that
+// could not follow the assignment carries out late what it began before. After a restore nobody knows what a node holds
+// that cannot say so, and the restored statuses assign addresses at once.
 func (v *verdict) noteTranslations(m *machine) {
 	now := m.translations()
 	v.translates[m] = now
 	for _, o := range v.s.all {
 		for ip, of := range v.translates[o] {
 			other, both := now[ip]
-			excused := v.cannotFollow(m.name) || v.s.api.reportsLost && v.cannotFollow(o.name) ||
+			excused := v.cannotFollow(m.name) || v.s.isGone(o) || v.s.api.reportsLost && v.cannotFollow(o.name) ||
 				v.s.now.Sub(v.s.api.forked) < oracle.Promise
 			if both && other.object != of.object && !excused && v.wrong == "" {
 				v.wrong = fmt.Sprintf("%v: %s translates to %v for %s, while %s still does for %s", v.s.told(),
