@@ -23,15 +23,17 @@ type parts struct {
 }
 
 func newParts() *parts {
-	return &parts{members: newMembers(), unnamed: unnamed{since: map[string]time.Time{}},
-		known: map[string]struct{}{}, left: map[string]map[string]time.Time{}}
+	return &parts{members: newMembers(), known: map[string]struct{}{}, left: map[string]map[string]time.Time{}}
 }
 
 // isDue says whether a part must be released.
 func (p *parts) isDue(now time.Time) bool { return !p.again.IsZero() && !now.Before(p.again) }
 
 // beginDecision forgets what the last decision found.
-func (p *parts) beginDecision() { p.again, p.unnamed.named = time.Time{}, nil }
+func (p *parts) beginDecision() {
+	p.again = time.Time{}
+	p.unnamed.beginDecision()
+}
 
 // releaseBy has parts released at a time. It reports whether that has not come yet.
 func (p *parts) releaseBy(end, now time.Time) (later bool) {

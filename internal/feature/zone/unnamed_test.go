@@ -41,7 +41,8 @@ func (x *networked) leads() {
 }
 
 // TestGoneNetworks: a leader that has never known a network removes its subnets from Nodes when no object has named it
-// for a while. Names that no UserDefinedNetwork can have are somebody else's.
+// for a while, which begins anew when another Node says so later. Names that no UserDefinedNetwork can have are
+// somebody else's.
 func TestGoneNetworks(t *testing.T) {
 	x := tellNetworked(t)
 	others := []string{"_", "cluster_udn_", "other", "shop_", "shop_of_others"}
@@ -49,7 +50,8 @@ func TestGoneNetworks(t *testing.T) {
 	x.leads()
 	all := slices.Sorted(slices.Values(append(others, "cluster_udn_gone", "shop_gone")))
 	again := x.stays(all...)
-	if wait := again.Sub(x.now); wait < 5*time.Minute || wait > time.Hour {
+	wait := again.Sub(x.now)
+	if wait < 5*time.Minute || wait > time.Hour {
 		t.Fatalf("the subnets go %s later", wait)
 	}
 	x.now = again.Add(-time.Second)
@@ -59,6 +61,15 @@ func TestGoneNetworks(t *testing.T) {
 	x.now = again
 	if again := x.stays(others...); !again.IsZero() {
 		t.Errorf("something else is due at %v", again)
+	}
+	x.says(others...)
+	x.stays(others...)
+	x.now = x.now.Add(time.Hour)
+	later := node("c", 4, "10.244.2.0/24")
+	later.Further = map[string]world.NodeNetwork{"shop_gone": {Subnets: later.Subnets}}
+	x.w.SetNode(later)
+	if again := x.stays(others...); again.Sub(x.now) != wait {
+		t.Errorf("what another Node says goes at %v, want %v later", again, wait)
 	}
 }
 

@@ -23,13 +23,7 @@ const dpctlTimeout = 10 * time.Second
 func DeleteLinks(ctx context.Context, dpctl, uplink string, names ...string) error {
 	var errs []error
 	for _, name := range names {
-		link, err := netlink.LinkByName(name)
-		if _, none := errors.AsType[netlink.LinkNotFoundError](err); none {
-			continue
-		}
-		if err == nil {
-			err = netlink.LinkDel(link)
-		}
+		err := deleteLink(name)
 		if errors.Is(err, unix.EOPNOTSUPP) { // a port of the kernel's datapath
 			_, err = runDpctl(ctx, dpctl, "del-if", kernelDatapath, name)
 		}
@@ -93,15 +87,23 @@ func leaveDatapath(ctx context.Context, dpctl, uplink string) error {
 func deleteTunnels(names []string) error {
 	var errs []error
 	for _, name := range names {
-		link, err := netlink.LinkByName(name)
-		if err == nil {
-			err = netlink.LinkDel(link)
-		}
-		if _, none := errors.AsType[netlink.LinkNotFoundError](err); err != nil && !none {
+		if err := deleteLink(name); err != nil {
 			errs = append(errs, fmt.Errorf("delete link %s: %w", name, err))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// deleteLink deletes a link, which may not be there.
+func deleteLink(name string) error {
+	link, err := netlink.LinkByName(name)
+	if _, none := errors.AsType[netlink.LinkNotFoundError](err); none {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return netlink.LinkDel(link)
 }
 
 func runDpctl(ctx context.Context, dpctl string, args ...string) (string, error) {
