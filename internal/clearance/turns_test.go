@@ -56,6 +56,16 @@ func TestTurns(t *testing.T) {
 		"what an EgressIP without networks selects, then its networks": {
 			both(noNetworks, newEgressIP(-1, "a=2"), changed("e-1", limited)), changed("e-1", selects("a=7")), networks,
 			true},
+		"labels, then networks of an EgressIP that may select the former ones": {
+			noNetworks, podOf("a=2,b=1"), networks, true},
+		"labels, then networks of an EgressIP for others": {
+			both(noNetworks, changed("e1", func(e *world.EgressIP) { e.Namespaces, _ = labels.Parse("l=none") })),
+			podOf("a=2,b=1"), networks, false},
+		"labels, then an EgressIP that may select the former ones has networks no more": {
+			func(*world.World) {}, podOf("a=2,b=1"),
+			func(w *world.World) { w.SetTraffic(compiletest.Traffic(1, "unused", "172.21.0.0/16")) }, true},
+		"an EgressService goes, then its Service selects": {
+			both(selectsOthers, onN2), func(w *world.World) { w.DelEgressService("ns0/s0") }, behindService, true},
 	} {
 		s := tell(t, 1)
 		podOf("a=2")(s.w)
@@ -339,4 +349,21 @@ func TestOwnEndpoint(t *testing.T) {
 	if s.w.MayTranslate("n2", at, ref.Of(ref.EgressService, "ns0/s0")) {
 		t.Error("waits for n2")
 	}
+}
+
+// TestFallsElsewhere: an object that falls on one node may leave its packets to another one on any node.
+func TestFallsElsewhere(t *testing.T) {
+	s := tell(t, 1)
+	both(noNetworks, podOf("a=2,b=1"), onOther(newEgressIP(-1, "b=7")))(s.w)
+	s.step()
+	s.answerAll()
+	podOf("a=2,b=0")(s.w)
+	s.step()
+	s.servesE2("other labels", true)
+	changed("e-1", selects("b=7"))(s.w)
+	changed("e-1", func(e *world.EgressIP) { e.Namespaces, _ = labels.Parse("l=none") })(s.w)
+	s.step()
+	s.servesE2("an EgressIP that may have selected the former ones selects others", false)
+	s.answerAll()
+	s.servesE2("n2 has answered", true)
 }
