@@ -106,17 +106,21 @@ func (c *cluster) startKubelet(t *testing.T, node string) {
 }
 
 // isReady is nil if Kubernetes says that a node is Ready.
-func (c *cluster) isReady(name string) error {
+func (c *cluster) isReady(name string) error { return c.isReadySince(name, time.Time{}) }
+
+// isReadySince is nil if a node is Ready by what its kubelet said after a time. A node that was off for less than the
+// grace period of Kubernetes is still Ready when it boots, and turns NotReady a moment later if its kubelet is late.
+func (c *cluster) isReadySince(name string, since time.Time) error {
 	n, err := c.api.CoreV1().Nodes().Get(context.Background(), name, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
 	for _, o := range n.Status.Conditions {
-		if o.Type == corev1.NodeReady && o.Status == corev1.ConditionTrue {
+		if o.Type == corev1.NodeReady && o.Status == corev1.ConditionTrue && o.LastHeartbeatTime.After(since) {
 			return nil
 		}
 	}
-	return fmt.Errorf("node %s is not Ready", name)
+	return fmt.Errorf("node %s is not Ready since %s: %+v", name, since, n.Status.Conditions)
 }
 
 // TestAllNotReady: all nodes turn NotReady at once, as when no kubelet's lease arrives. Every address stays where it

@@ -209,26 +209,29 @@ func (c *cluster) sessionsUp(t *testing.T, node string, count int) {
 	})
 }
 
-// powerOff cuts a node's power; the node is on again when the test ends.
+// powerOff cuts a node's power; the node is on and Ready again when the test ends.
 func (c *cluster) powerOff(t *testing.T, node string) {
 	t.Helper()
 	if err := c.PowerOff(node); err != nil {
 		t.Fatal(err)
 	}
+	off := time.Now()
 	t.Cleanup(func() {
 		if err := c.PowerOn(context.Background(), node); err != nil {
 			t.Error(err)
 		}
+		within(t, podsTimeout, func() error { return c.isReadySince(node, off) })
 	})
 }
 
 // powerOn boots a node and waits until Kubernetes has it Ready.
 func (c *cluster) powerOn(t *testing.T, node string) {
 	t.Helper()
+	on := time.Now()
 	if err := c.PowerOn(t.Context(), node); err != nil {
 		t.Fatal(err)
 	}
-	within(t, podsTimeout, func() error { return c.isReady(node) })
+	within(t, podsTimeout, func() error { return c.isReadySince(node, on) })
 }
 
 // notOn is nil if a node hosts nothing of an EgressIP.

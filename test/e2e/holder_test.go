@@ -150,6 +150,7 @@ func TestShutDown(t *testing.T) {
 	}
 	h.asked.onlyHolders(h.e)
 	h.arrive("a", "b")
+	on := time.Now()
 	if err := c.PowerOn(t.Context(), h.from.Name); err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +158,7 @@ func TestShutDown(t *testing.T) {
 		if value, cordoned := c.node(t, h.from.Name).Annotations[v1.AnnotationEgressCordon]; cordoned {
 			return fmt.Errorf("node %s is still cordoned: %q", h.from.Name, value)
 		}
-		return c.isReady(h.from.Name)
+		return c.isReadySince(h.from.Name, on)
 	})
 	alone()
 	within(t, podsTimeout, func() error { return h.canHost(h.from) })

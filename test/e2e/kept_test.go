@@ -75,11 +75,18 @@ func (k *kept) listen(host string) error {
 			if err != nil {
 				return
 			}
-			k.t.Cleanup(func() { c.Close() })
+			k.t.Cleanup(func() { reset(c.(*net.TCPConn)) })
 			go k.read(c, host)
 		}
 	}()
 	return nil
+}
+
+// reset ends a connection without a FIN, which nobody would answer once its pod is gone: the host would keep the
+// connection for minutes, and refuse another of the same address and port.
+func reset(c *net.TCPConn) {
+	_ = c.SetLinger(0)
+	_ = c.Close()
 }
 
 // read answers each line, and after a pause where the server is to speak: what is sent then has not been asked for.

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -402,11 +403,12 @@ func TestSecondaryLinkDeleted(t *testing.T) {
 
 // reboot gives a node its links back.
 func (s second) reboot(name string) {
+	off := time.Now()
 	if err := s.c.PowerOff(name); err != nil {
 		s.Error(err)
 	}
 	if err := s.c.PowerOn(context.Background(), name); err != nil {
 		s.Error(err)
 	}
-	within(s.T, podsTimeout, func() error { return s.c.isReady(name) })
+	within(s.T, podsTimeout, func() error { return s.c.isReadySince(name, off) })
 }
