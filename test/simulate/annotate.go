@@ -7,7 +7,8 @@ import (
 )
 
 // annotations are those that stories name, by these names.
-var annotations = map[string]string{"override": v1.AnnotationOverride, "unassigned": v1.AnnotationWhenUnassigned}
+var annotations = map[string]string{"mark": v1.AnnotationEgressIPMark, "override": v1.AnnotationOverride,
+	"unassigned": v1.AnnotationWhenUnassigned}
 
 // annotate sets an annotation of an EgressIP or an EgressService; with "-" it removes the annotation.
 func (s *Sim) annotate(plural, name, annotation, value string) {

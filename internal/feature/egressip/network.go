@@ -94,12 +94,13 @@ func (n logicalNetwork) dropUnmarked(w *world.View, f world.Family, pods, match 
 }
 
 // markPod has the network's gateway router mark a pod's packets for this holder to translate. The pod may be on any
-// node. It reports whether the EgressIP has a mark.
+// node. It reports whether the EgressIP has a mark: a holder that has not heard of one says so, whatever it is led.
 func (n logicalNetwork) markPod(
 	w *world.View, e *world.EgressIP, f world.Family, ip netip.Addr, out *plan.Rows,
 ) (has bool) {
 	mark := w.MarkOf(e.Name)
 	if mark == 0 {
+		n.tellUnmarked(e, out)
 		return false
 	}
 	set := n.setName(allPods, e, f)
@@ -250,6 +251,14 @@ func tellUnserved(c world.Claim, name, why string, out *plan.Rows) {
 	text := "pods of this node that it selects send nothing outside: their primary network is " +
 		cmp.Or(name, "their namespace's own, which does not exist yet") + ", and " + why
 	plan.Add(&out.Problems, plan.Problem{Object: c.By, Reason: world.ReasonUnserved, Message: text}, plan.None{})
+}
+
+// tellUnmarked says that this node translates no packet of a network's pods to an EgressIP that it hosts.
+func (n logicalNetwork) tellUnmarked(e *world.EgressIP, out *plan.Rows) {
+	text := "what pods of network " + n.Network + " send here is dropped: this node has heard of no " +
+		"annotation k8s.ovn.org/egressip-mark of it"
+	p := plan.Problem{Object: refTo(e.Name), Reason: world.ReasonUnserved, Message: text}
+	plan.Add(&out.Problems, p, plan.None{})
 }
 
 // tellOnLink says which addresses of an EgressIP do not serve pods of a network of users, for they are on a link.
