@@ -63,6 +63,8 @@ type Source interface {
 	WentBack() int64
 	// LookAtWatches ends watches that stand still, and returns when to look again.
 	LookAtWatches(now time.Time) time.Time
+	// ReadNow has the world take in all objects of a kind as they are now.
+	ReadNow(ctx context.Context, k kube.Kind, namespace string) error
 }
 
 // New makes a controller that decides nothing before it is told to Lead.
@@ -80,7 +82,11 @@ func New(c *world.Config, features feature.Kinds, source Source, writer Writer, 
 }
 
 // Lead makes this the controller that decides, until ctx is done. It returns when the loop knows.
-func (c *Controller) Lead(ctx context.Context) { c.runInLoop(ctx, func() { c.beginTerm(ctx) }) }
+func (c *Controller) Lead(ctx context.Context) {
+	if c.readHolders(ctx) {
+		c.runInLoop(ctx, func() { c.beginTerm(ctx) })
+	}
+}
 
 // Led takes in on which node the controller is that leads.
 func (c *Controller) Led(ctx context.Context, node string) {
@@ -145,6 +151,7 @@ func (c *Controller) Run(ctx context.Context) {
 
 // beginTerm starts a term: what the objects say now is where it starts from.
 func (c *Controller) beginTerm(term context.Context) {
+	c.drainChanges()
 	c.endTerm()
 	c.log.Info("leading")
 	c.metrics.leader.Set(1)

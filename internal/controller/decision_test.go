@@ -26,6 +26,7 @@ func (nowhere) Changes() <-chan kube.Change                       { return nil }
 func (nowhere) Synced() bool                                      { return true }
 func (nowhere) WentBack() int64                                   { return 0 }
 func (nowhere) LookAtWatches(now time.Time) time.Time             { return now.Add(time.Minute) }
+func (nowhere) ReadNow(context.Context, kube.Kind, string) error  { return nil }
 
 // big is a controller of many nodes, and EgressIPs of ten pods each, all of which are held and steered to. Its rounds
 // are made by hand.

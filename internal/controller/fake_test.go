@@ -54,10 +54,11 @@ func newAPI(delay time.Duration) *api {
 		fail: func(string) error { return nil }}
 }
 
-func (a *api) Changes() <-chan kube.Change         { return a.changes }
-func (a *api) Synced() bool                        { return a.synced.Load() }
-func (a *api) WentBack() int64                     { return a.back.Load() }
-func (*api) LookAtWatches(now time.Time) time.Time { return now.Add(time.Minute) }
+func (a *api) Changes() <-chan kube.Change                    { return a.changes }
+func (a *api) Synced() bool                                   { return a.synced.Load() }
+func (a *api) WentBack() int64                                { return a.back.Load() }
+func (*api) LookAtWatches(now time.Time) time.Time            { return now.Add(time.Minute) }
+func (*api) ReadNow(context.Context, kube.Kind, string) error { return nil }
 
 // run brings the watch's events to the controller, late and in order; what is there first is the list.
 func (a *api) run(ctx context.Context) {

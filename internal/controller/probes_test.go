@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"context"
 	"log/slog"
 	"net/netip"
 	"strings"
@@ -188,7 +189,8 @@ func TestDoubtEnds(t *testing.T) {
 // noSource has nothing new.
 type noSource struct{}
 
-func (noSource) Changes() <-chan kube.Change           { return nil }
-func (noSource) Synced() bool                          { return false }
-func (noSource) WentBack() int64                       { return 0 }
-func (noSource) LookAtWatches(now time.Time) time.Time { return now.Add(time.Minute) }
+func (noSource) Changes() <-chan kube.Change                      { return nil }
+func (noSource) Synced() bool                                     { return false }
+func (noSource) WentBack() int64                                  { return 0 }
+func (noSource) LookAtWatches(now time.Time) time.Time            { return now.Add(time.Minute) }
+func (noSource) ReadNow(context.Context, kube.Kind, string) error { return nil }

@@ -8,11 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
 
 	egretv1 "github.com/egret-net/egret/api/egret/v1"
@@ -30,10 +27,8 @@ type API struct {
 	Observe func(obj any) error
 	// BeginRead is kube.Source's.
 	BeginRead func(k kube.Kind, key string) (check func(version string) error)
-	// ObserveList is kube.Source's.
-	ObserveList func(
-		k kube.Kind, namespace string, list *metav1.PartialObjectMetadataList,
-	) (outdated bool, err error)
+	// ReadNow is kube.Source's.
+	ReadNow func(ctx context.Context, k kube.Kind, namespace string) error
 }
 
 const fieldManager = "egret-node"
@@ -137,40 +132,6 @@ func (a *API) Namespace(ctx context.Context, name string) error {
 	}
 	return a.Observe(n)
 }
-
-// List has the world take in all objects of a kind in a namespace, "" for all, as they are now, and which are gone.
-// Usually the watch has brought them, and their metadata say so.
-func (a *API) List(ctx context.Context, kind kube.Kind, namespace string) error {
-	metadata, check := &metav1.PartialObjectMetadataList{}, a.BeginRead(kind, "")
-	request := func() *rest.Request { return a.Clients.ListRequest(kind, namespace) }
-	err := request().SetHeader("Accept", onlyMetadata).Do(ctx).Into(metadata)
-	if err == nil {
-		err = check(metadata.ResourceVersion)
-	}
-	outdated := false
-	if err == nil {
-		outdated, err = a.ObserveList(kind, namespace, metadata)
-	}
-	if !outdated {
-		return wrapList(kind, err)
-	}
-	list, err := request().Do(ctx).Get()
-	if err != nil {
-		return wrapList(kind, err)
-	}
-	return meta.EachListItem(list, func(o runtime.Object) error { return a.Observe(o) })
-}
-
-func wrapList(kind kube.Kind, err error) error {
-	if err != nil {
-		return fmt.Errorf("list %s: %w", kind.Writing().Plural, err)
-	}
-	return nil
-}
-
-// onlyMetadata is how a list of no more than metadata is asked for: api-concepts, "Receiving resources as ...
-// metadata".
-const onlyMetadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 // EgressIP asks the API server for an EgressIP and puts it into the world; nil without an error if it does not exist.
 func (a *API) EgressIP(ctx context.Context, name string) (*world.EgressIP, error) {

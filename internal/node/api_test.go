@@ -135,7 +135,7 @@ func listingAPI(t *testing.T) (*API, *kube.Source) {
 		t.Fatal(err)
 	}
 	source := kube.NewSource(clients, slog.New(slog.DiscardHandler), kube.EgressIPs())
-	return &API{Clients: clients, Observe: source.Observe, ObserveList: source.ObserveList,
+	return &API{Clients: clients, Observe: source.Observe, ReadNow: source.ReadNow,
 		BeginRead: source.BeginRead}, source
 }
 
@@ -148,7 +148,7 @@ func TestListTakesInWhatIsGone(t *testing.T) {
 	api, source := listingAPI(t)
 	w := world.New("", &world.Config{})
 	err := source.Store(kube.EgressIPs()).Replace([]any{egressIPAt("a", "7"), egressIPAt("b", "8")}, "9")
-	if err := errors.Join(err, api.List(t.Context(), kube.EgressIPs(), "")); err != nil {
+	if err := errors.Join(err, api.ReadNow(t.Context(), kube.EgressIPs(), "")); err != nil {
 		t.Fatal(err)
 	}
 	for len(source.Changes()) > 0 {
@@ -165,7 +165,7 @@ func TestListOfAnotherHistory(t *testing.T) {
 	if err := source.Store(kube.EgressIPs()).Replace([]any{egressIPAt("b", "15")}, "16"); err != nil {
 		t.Fatal(err)
 	}
-	if err := api.List(t.Context(), kube.EgressIPs(), ""); err == nil || !strings.Contains(err.Error(), "restored") {
+	if err := api.ReadNow(t.Context(), kube.EgressIPs(), ""); err == nil || !strings.Contains(err.Error(), "restored") {
 		t.Errorf("the list says %v", err)
 	}
 }

@@ -144,7 +144,7 @@ func startAgentOf(t *testing.T, s http.Handler, kinds feature.Kinds) (*Agent, *o
 	further := kinds[len(all.ServedKinds()):]
 	a.source = kube.NewSource(clients, a.log, append(further.AllResources(), kube.Namespaces(), kube.Pods(),
 		kube.EgressIPs(), kube.Services(), kube.EndpointSlices())...)
-	a.api = &API{Node: "n1", Clients: clients, Observe: a.source.Observe, ObserveList: a.source.ObserveList,
+	a.api = &API{Node: "n1", Clients: clients, Observe: a.source.Observe, ReadNow: a.source.ReadNow,
 		BeginRead: a.source.BeginRead}
 	a.reads, a.clearing.pastLists = newReads(a.api, a.kinds.AllReads(), a.caughtUp, a.loop), a.source.SeenPods
 	a.publisher = newPublisher("n1", a.source, nil, nil, a.log)

@@ -32,7 +32,9 @@ type wantedList struct {
 func newReads(api *API, wanted []feature.Read, applied func(context.Context) error, loop *Loop) reads {
 	r := reads{namespace: newShared(readTimeout, api.Namespace), applied: applied, loop: loop}
 	for _, read := range wanted {
-		request := func(ctx context.Context, namespace string) error { return api.List(ctx, read.Resource, namespace) }
+		request := func(ctx context.Context, namespace string) error {
+			return api.ReadNow(ctx, read.Resource, namespace)
+		}
 		r.lists = append(r.lists, wantedList{read, newShared(readTimeout, request)})
 	}
 	return r

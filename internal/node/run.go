@@ -70,7 +70,7 @@ func (a *Agent) connectTargets(o Options, t *targets) error {
 	}
 	a.source = kube.NewSource(clients, a.log, kube.FollowedBy(a.self, a.kinds.AllResources()...)...)
 	a.api = &API{Node: o.Node, BootID: o.BootID, Version: o.Version, Clients: clients, Observe: a.source.Observe,
-		ObserveList: a.source.ObserveList, BeginRead: a.source.BeginRead}
+		ReadNow: a.source.ReadNow, BeginRead: a.source.BeginRead}
 	a.reads = newReads(a.api, a.kinds.AllReads(), a.caughtUp, a.loop)
 	a.publisher = newPublisher(a.self, a.source, a.api.Report, a.api.AnnotateNode, a.log)
 	h := a.holding

@@ -92,7 +92,7 @@ func NewSteps(o Surroundings) *Steps {
 	s := &Steps{a: a, o: o}
 	a.source = kube.NewSource(nil, a.log, kube.FollowedBy(o.Node, a.kinds.AllResources()...)...)
 	a.api = &API{Node: o.Node, BootID: o.BootID, Version: "simulated", Observe: a.source.Observe,
-		ObserveList: a.source.ObserveList, BeginRead: a.source.BeginRead}
+		ReadNow: a.source.ReadNow, BeginRead: a.source.BeginRead}
 	a.publisher = newPublisher(o.Node, a.source, s.writeReport, s.writeAnnotations, a.log)
 	s.outgoing = []*outgoing{drivenMailbox(a.publisher.reports, o.Now), drivenMailbox(a.publisher.annotations, o.Now)}
 	h := a.holding

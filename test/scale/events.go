@@ -175,9 +175,9 @@ func (c *cluster) startPod(ctx context.Context, run int) error {
 func add(ctx context.Context, a *agent, p *corev1.Pod, annotations map[string]any) error {
 	for _, ask := range []func() error{
 		func() error { return a.api.Namespace(ctx, p.Namespace) },
-		func() error { return a.api.List(ctx, kube.EgressIPs(), "") },
-		func() error { return a.api.List(ctx, kube.EgressIPTraffics(), "") },
-		func() error { return a.api.List(ctx, kube.EgressServices(), p.Namespace) },
+		func() error { return a.api.ReadNow(ctx, kube.EgressIPs(), "") },
+		func() error { return a.api.ReadNow(ctx, kube.EgressIPTraffics(), "") },
+		func() error { return a.api.ReadNow(ctx, kube.EgressServices(), p.Namespace) },
 		func() error { return a.api.AnnotatePod(ctx, p.Namespace, p.Name, string(p.UID), annotations) },
 	} {
 		if err := ask(); err != nil {

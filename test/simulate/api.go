@@ -130,6 +130,28 @@ func selectsObject(k kube.Kind, o object) bool {
 	return k.SelectsFields(of)
 }
 
+// readNow is kube.Source's ReadNow.
+func (a *api) readNow(source *kube.Source, k kube.Kind) error {
+	list := &metav1.PartialObjectMetadataList{}
+	list.ResourceVersion = strconv.Itoa(a.version)
+	if err := source.BeginRead(k, "")(list.ResourceVersion); err != nil {
+		return err
+	}
+	objects := a.list(k)
+	for _, o := range objects {
+		x := o.(object)
+		list.Items = append(list.Items, metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+			Namespace: x.GetNamespace(), Name: x.GetName(), ResourceVersion: x.GetResourceVersion()}})
+	}
+	if _, err := source.ObserveList(k, "", list); err != nil {
+		return err
+	}
+	for _, o := range objects {
+		must(source.Observe(o))
+	}
+	return nil
+}
+
 // list are copies of all objects that a kind selects, by key.
 func (a *api) list(k kube.Kind) []any {
 	var out []any
@@ -303,6 +325,13 @@ func (c *client) arrival(k kube.Kind) time.Time {
 	}
 	c.reached[plural] = at
 	return at
+}
+
+// late has nothing of a kind arrive for a time: events keep their order.
+func (c *client) late(plural string, d time.Duration) {
+	if until := c.s.now.Add(d); until.After(c.reached[plural]) {
+		c.reached[plural] = until
+	}
 }
 
 // told has news arrive, unless a list does before that: then the watch begins with what the list has.

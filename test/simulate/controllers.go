@@ -22,6 +22,7 @@ type controllerOn struct {
 	s       *Sim
 	node    string // its machine
 	steps   *controller.Steps
+	source  *kube.Source
 	process *process
 	client  *client
 	leads   bool
@@ -44,13 +45,13 @@ func (s *Sim) addController(node string) {
 func (c *controllerOn) start() {
 	name := c.s.machine(c.node).name
 	c.process = &process{s: c.s, on: c.s.machine(c.node), alive: true}
-	source := kube.NewSource(nil, quiet, kube.Followed(all.ServedKinds().AllResources()...)...)
+	c.source = kube.NewSource(nil, quiet, kube.Followed(all.ServedKinds().AllResources()...)...)
 	c.prober = &prober{c: c, start: c.s.now, judge: probe.Judge{Total: c.s.config.ReachabilityTimeout,
 		Grace: probe.DefaultGrace, Self: name}}
-	c.steps = controller.NewSteps(controller.Surroundings{Config: c.s.config, Source: source,
+	c.steps = controller.NewSteps(controller.Surroundings{Config: c.s.config, Source: c.source,
 		Writer: writer{c, c.process}, Self: name, Prober: c.prober, Now: c.process.now, Later: c.later})
 	c.process.step, c.leads, c.led, c.judge = c.steps.Step, false, "", probe.LeaseJudge{}
-	c.client = c.s.api.follow("controller on "+c.node, c.process, source,
+	c.client = c.s.api.follow("controller on "+c.node, c.process, c.source,
 		kube.Followed(all.ServedKinds().AllResources()...))
 }
 
@@ -87,6 +88,9 @@ func (c *controllerOn) stand() {
 		a.leader, a.renewed, c.renewed = c.node, c.s.now, c.s.now
 	}
 	if leads := c.s.now.Sub(c.renewed) < renewDeadline && (c.process.cut || a.leader == c.node); leads != c.leads {
+		if leads && !c.readsHolders() {
+			return
+		}
 		if c.leads = leads; leads {
 			c.steps.Lead()
 		} else {
@@ -98,6 +102,16 @@ func (c *controllerOn) stand() {
 		c.steps.Led(a.leader)
 	}
 	c.process.wake()
+}
+
+// readsHolders is what a controller reads before it leads.
+func (c *controllerOn) readsHolders() bool {
+	for _, kind := range controller.HolderKinds() {
+		if c.process.cut || c.s.api.readNow(c.source, kind) != nil {
+			return false
+		}
+	}
+	return true
 }
 
 func (c *controllerOn) readLeases() {

@@ -60,7 +60,7 @@ func lasts(words []string) time.Duration {
 	case "kill", "hang", "stall", "cut", "isolate", "reboot", "rename", "reregister", "deaf", "controller-kill",
 		"controller-hang":
 		return span(words[2])
-	case "late":
+	case "late", "controller-late":
 		return min(span(words[3]), kube.StillAtMost)
 	case "fail", "part":
 		return span(words[3])
@@ -161,6 +161,7 @@ var lines = map[string]func(*Sim, []string){
 	"machine":         func(s *Sim, w []string) { s.addMachine(number(w[0])) },
 	"deaf":            func(s *Sim, w []string) { s.machine(w[0]).deaf = s.now.Add(span(w[1])) },
 	"late":            func(s *Sim, w []string) { s.late(w[0], w[1], span(w[2])) },
+	"controller-late": func(s *Sim, w []string) { s.controllerAt(w[0]).client.late(w[1], span(w[2])) },
 }
 
 // addressesOf returns the object whose addresses a line gives one: itself, unless the line names another.
@@ -173,9 +174,7 @@ func (s *Sim) gone(name string) { s.machine(name).rename(10 * time.Hour) }
 func (s *Sim) late(name, plural string, d time.Duration) {
 	m := s.machine(name)
 	m.s.verdict.disturb(m.name, s.now, s.now.Add(min(d, kube.StillAtMost)+following), true)
-	if until := s.now.Add(d); until.After(m.client.reached[plural]) { // events keep their order
-		m.client.reached[plural] = until
-	}
+	m.client.late(plural, d)
 }
 
 func span(text string) time.Duration {
