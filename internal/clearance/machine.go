@@ -94,8 +94,9 @@ type Machine struct {
 	// decides which of them have claims.
 	selected, altered map[selection]moment
 	latest            map[world.Kind]moment // of the last change of pods, or that selected or altered notes
-	// limited is the moment that a node must have followed to know all EgressIPs with a trafficSelector.
-	limited moment
+	// limited are former EgressIPs with a trafficSelector; forgotLimited is when earlier ones were forgotten.
+	limited       []limitedBefore
+	forgotLimited moment
 	// forgets is with how many addresses former states are forgotten next.
 	forgets int
 	known   map[world.Entry]known

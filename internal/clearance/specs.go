@@ -129,7 +129,7 @@ func (m *Machine) followSpec(t world.Entry) {
 	altered := ended || !is.decidesAs(was)
 	if altered {
 		m.noteAltered(t)
-		m.noteLimited(was, is)
+		m.noteLimited(was)
 	}
 	if m.former == nil && (altered || !slices.Equal(is.on, was.on)) {
 		m.addTurn(t, was, is)
@@ -188,11 +188,25 @@ func (m *Machine) noteSelection(k world.Kind, of string) { m.noteNow(m.selected,
 // noteAltered notes that an object decides otherwise than before who has a claim.
 func (m *Machine) noteAltered(t world.Entry) { m.noteNow(m.altered, selection{t.Kind, namespaceOf(t)}) }
 
-// noteLimited notes that nodes may not know an EgressIP with a trafficSelector as it is.
-func (m *Machine) noteLimited(was, is known) {
-	if was.isLimited() || is.isLimited() {
-		m.limited = m.ends + 1
+// limitedBefore is an EgressIP with a trafficSelector as nodes may know it that have not followed a moment.
+type limitedBefore struct {
+	*world.EgressIP
+	end moment
+}
+
+// mostLimited bounds how many former EgressIPs with a trafficSelector are kept.
+const mostLimited = 256
+
+// noteLimited notes that nodes may know an EgressIP with a trafficSelector as it was.
+func (m *Machine) noteLimited(was known) {
+	if !was.isLimited() {
+		return
 	}
+	now := m.ends + 1
+	if len(m.limited) >= mostLimited {
+		m.limited, m.forgotLimited = nil, now
+	}
+	m.limited = append(m.limited, limitedBefore{was.egressIP, now})
 }
 
 // endpointOf are the EgressServices that have an endpoint at an address.

@@ -26,6 +26,8 @@ type turn struct {
 	// falls: the object had a claim before others, and those may get packets. former is what it was, of an EgressIP.
 	falls  bool
 	former *world.EgressIP
+	// traffic are the labels of an EgressIPTraffic, before and now.
+	traffic [2]labels.Set
 	// services are the EgressServices that had or have an endpoint at an address.
 	services []string
 }
@@ -39,7 +41,7 @@ func (m *Machine) addTurn(t world.Entry, was, is known) {
 		}
 		return
 	}
-	m.turns = append(m.turns, turn{Entry: t})
+	m.turns = append(m.turns, turn{Entry: t, traffic: [2]labels.Set{was.traffic, is.traffic}})
 	for _, name := range m.w.Keys(world.KindEgressIP) {
 		e := m.w.EgressIP(name)
 		if e.Traffic != nil && (e.Traffic.Matches(was.traffic) || e.Traffic.Matches(is.traffic)) {
@@ -155,11 +157,20 @@ func (m *Machine) mayTake(t turn, heard moment, key string) bool {
 	case t.limited != "":
 		return m.maySelect(m.w.EgressIP(t.limited), heard, key)
 	case t.Kind == world.KindTraffic:
-		return m.limited > heard
+		return m.mayNarrow(t, heard, key)
 	case t.Kind == world.KindService, t.Kind == world.KindEgressService:
 		return m.mayBeBehind(t.Key, heard, key)
 	}
 	return true
+}
+
+// mayNarrow says whether a node may know an EgressIP as it was, which selects the pod and an EgressIPTraffic.
+func (m *Machine) mayNarrow(t turn, heard moment, key string) bool {
+	may := func(e limitedBefore) bool {
+		return e.end > heard && (e.Traffic.Matches(t.traffic[0]) || e.Traffic.Matches(t.traffic[1])) &&
+			m.maySelect(e.EgressIP, heard, key)
+	}
+	return m.forgotLimited > heard || slices.ContainsFunc(m.limited, may)
 }
 
 // maySelect says whether an EgressIP may select a pod, by what a node knows of the pod and its namespace.
@@ -180,9 +191,20 @@ func (m *Machine) mayBeBehind(service string, heard moment, key string) bool {
 	p, s := m.w.Pod(key), m.w.Service(service)
 	isEgress := m.w.EgressService(service) != nil || lastOf(m.altered, world.KindEgressService, p.Namespace) > heard
 	isUnknown := m.pods[key].changed > heard || max(lastOf(m.selected, world.KindService, p.Namespace),
-		m.latest[world.KindEgressServicesAt]) > heard
+		m.endpointsOf(key)) > heard
 	return isEgress && (isUnknown || s != nil && s.Pods != nil && s.Pods.Matches(labels.Set(p.Labels)) ||
 		m.isEndpoint(service, p))
+}
+
+// endpointsOf returns the moment that a node must have followed to know the endpoints of EgressServices that may be, or
+// were, a pod.
+func (m *Machine) endpointsOf(key string) moment {
+	namespace, _, _ := strings.Cut(key, "/")
+	latest := lastOf(m.selected, world.KindEgressServicesAt, namespace)
+	for _, at := range m.pods[key].addrs {
+		latest = max(latest, m.selectedAt(key, at.IP))
+	}
+	return latest
 }
 
 func (m *Machine) isEndpoint(service string, p *world.Pod) bool {
