@@ -30,7 +30,8 @@ type deadHolder struct {
 // TestDeadHolder: a node that holds the addresses of two EgressIPs, and whose agent hangs or is dead, gives no pod the
 // other EgressIP's address: neither one that came under the other, nor a new one that has a former pod's address. Such
 // pods send nothing until the agent is back. The EgressIP is not Ready meanwhile, and its other pods go on sending,
-// also while their own node's agent starts again. The full matrix goes on with the other kinds of objects.
+// also while their own node's agent starts again, and while objects come and go that concern none of them. The full
+// matrix goes on with the other kinds of objects.
 func TestDeadHolder(t *testing.T) {
 	c := theCluster(t)
 	c.inOneMode(t)
@@ -41,6 +42,8 @@ func TestDeadHolder(t *testing.T) {
 		b = c.egressIP(t, "dead-holder-"+group, c.number(236+i), d.n.itself(), d.in(group))
 		b.readyOn(c.nodes[2])
 	}
+	d.n.runs(pod{name: "of-service", node: c.nodes[0], labels: d.in("service").MatchLabels})
+	d.holdsService("service", 224)
 	for _, p := range []string{"stays", "relabelled", "replaced"} { // the last has the highest address
 		d.n.runs(pod{name: p, node: c.nodes[0], labels: d.in("a").MatchLabels, sends: true})
 	}
@@ -77,10 +80,23 @@ func (d *deadHolder) hangs(b egressIP) {
 		}
 		return nil
 	})
+	d.unrelated()
+	d.silent("relabelled")
 	must(d.T, d.flow("stays", "of-b"))
 	d.signal(syscall.SIGCONT)
 	d.goesOn("relabelled")
 	b.readyOn(d.c.nodes[2])
+}
+
+// unrelated has an EgressIP with networks of its own come for pods of no namespace, and has an EgressService of another
+// pod go.
+func (d *deadHolder) unrelated() {
+	others := d.n.name + "-others"
+	networks := selects(map[string]string{"for": others})
+	d.c.egressIPOf(d.T, others, v1.EgressIPSpec{EgressIPs: texts(d.c.number(238)), TrafficSelector: &networks,
+		NamespaceSelector: selects(map[string]string{"kubernetes.io/metadata.name": others})})
+	byDestination{d.T, d.c, d.n}.traffic(others, others, "203.0.113.0/24")
+	egressService{d.T, d.c, d.n.name, "service"}.deletes()
 }
 
 // dies kills the holder's agent. Then a pod comes under the other EgressIP, and a new pod gets the address of a deleted
