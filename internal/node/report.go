@@ -158,6 +158,8 @@ type reporting struct {
 	mayHold map[world.EgressAddress]ref.Since
 	// known is what the world has been told that this node holds; nil at first.
 	known map[world.EgressAddress]ref.Since
+	// effective is when all of a plan was last in OVS; zero: not since this process began.
+	effective plan.Moment
 }
 
 // composeNext makes the report after a round, as far as the plan and Kubernetes say it. A previous process' targets of
@@ -171,6 +173,9 @@ func (r *reporting) composeNext(w *world.World, n *world.Node, o Outcome, confir
 	r.mayHold = mayHold(r.mayHold, o)
 	before := r.last
 	r.last = composeReport(w.Self, n.UID, before, o, confirmed)
+	if confirmed && o.Err == nil {
+		r.effective = o.State.Now()
+	}
 	maps.Copy(r.last.Holding, left)
 	r.last.UIDs = r.last.holdingUIDs(w, before)
 	_, r.last.Egress = n.Labels[world.AssignableLabel]

@@ -93,6 +93,11 @@ func (s *State) ChangedSince(before Moment) Tables {
 	return changed
 }
 
+// ElemsSince are the elements of sets that may be other than at a moment.
+func (s *State) ElemsSince(before Moment) Changes[SetElem] {
+	return journalOf[SetElem](s, InSetElems).changesSince(before[bits.TrailingZeros32(uint32(InSetElems))])
+}
+
 // journal is what changed in a table, in order.
 type journal[K comparable] struct {
 	recent  []K

@@ -11,9 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	egretv1 "github.com/egret-net/egret/api/egret/v1"
+	v1 "github.com/egret-net/egret/api/v1"
 	"github.com/egret-net/egret/internal/sandbox"
 )
 
@@ -81,6 +83,33 @@ func TestStoppedProcess(t *testing.T) {
 		t.Errorf("the traffic of a pod of another node stood still: %s", lost)
 	}
 	seen.onlyFrom(n, ips)
+}
+
+// TestPodComesUnderWhileOVNStandsStill: ovn-controller of a pod's node stands still while the pod comes under an
+// EgressIP on another node, which serves a pod of that node already. The EgressIP is Ready once the pod is served.
+func TestPodComesUnderWhileOVNStandsStill(t *testing.T) {
+	c := theCluster(t)
+	c.alikeInBoth(t)
+	n := c.namespace(t, nil)
+	c.labelEgress(t, c.nodes[1])
+	group := selects(map[string]string{"egret-e2e-group": "under"})
+	e := c.egressIP(t, "under", c.number(240), n.itself(), group)
+	n.runs(pod{name: "comes", node: c.nodes[0]}, pod{name: "stays", node: c.nodes[0], labels: group.MatchLabels})
+	e.ready()
+	signal := func(s syscall.Signal) {
+		must(t, c.SignalProcess(context.WithoutCancel(t.Context()), c.nodes[0].Name, "ovn-controller", s))
+	}
+	t.Cleanup(func() { signal(syscall.SIGCONT) })
+	signal(syscall.SIGSTOP)
+	n.label("comes", group.MatchLabels)
+	o := e.until(v1.ConditionReady, metav1.ConditionFalse, v1.ReasonWaitingForNode)
+	k := meta.FindStatusCondition(o.Status.Conditions, v1.ConditionReady)
+	if !strings.Contains(k.Message, "process/ovn-controller") {
+		t.Errorf("Ready is False, and does not say why: %s", k.Message)
+	}
+	signal(syscall.SIGCONT)
+	e.ready()
+	n.from("comes").to(c.outside(0)).arrivesAs(c.number(240)...)
 }
 
 // healthNames asks a node's agent for its health: it answers in time, that it lives, and which process does not.
