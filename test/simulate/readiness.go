@@ -54,19 +54,18 @@ func (v *verdict) judgeReadiness() {
 // isGone reports whether a machine's Node does not exist.
 func (s *Sim) isGone(m *machine) bool { return get[*corev1.Node](s.api, "nodes", m.name) == nil }
 
-// leaderAnswers reports whether the controller that leads reaches other nodes: it waits for no node that it does not
-// reach.
-func (s *Sim) leaderAnswers() bool {
+// leaderReaches reports whether the controller that leads reaches a node: it waits for no node that it does not reach.
+func (s *Sim) leaderReaches(m *machine) bool {
 	return slices.ContainsFunc(s.controllers,
 		func(c *controllerOn) bool {
-			return c.node == s.api.leader && c.process.runs() && s.machine(c.node).answers()
+			return c.node == s.api.leader && c.process.runs() && s.machine(c.node).receives(m)
 		})
 }
 
 // isReadyFor reports whether the object that has a claim to packets is Ready, and a controller is there to say so.
 func (s *Sim) isReadyFor(x packet) bool {
 	kind, key, _ := strings.Cut(s.verdict.oracle.Claimant(x.from.key, x.dst), "/")
-	if s.now.Sub(s.api.renewed) > leaderLeaseLasts || !s.leaderAnswers() {
+	if s.now.Sub(s.api.renewed) > leaderLeaseLasts || !s.leaderReaches(x.from.on) {
 		return false
 	}
 	if kind == "EgressIP" {
