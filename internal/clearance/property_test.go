@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/egret-net/egret/internal/clearance"
 	"github.com/egret-net/egret/internal/compile/compiletest"
 	"github.com/egret-net/egret/internal/destinations"
+	"github.com/egret-net/egret/internal/egress"
 	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
 )
@@ -22,7 +24,8 @@ import (
 type change func(*world.World)
 
 // kinds of objects, each with a watch.
-var kinds = []string{"pod", "namespace", "network", "egressip", "traffic", "report", "service", "egressservice"}
+var kinds = []string{"pod", "namespace", "network", "egressip", "traffic", "report", "service", "egressservice",
+	"slice"}
 
 // event is one of a kind.
 type event struct {
@@ -51,8 +54,8 @@ type history struct {
 	now     time.Time
 	wake    time.Time
 	holders map[string]*holder
-	led     map[world.PodAddr]map[ref.Object]bool // what n1's targets lead to a holder
-	ledTo   map[ref.Object]destinations.Set       // where to
+	led     map[world.PodAddr]map[ref.Object]map[string]bool // what n1's targets lead to a holder
+	ledTo   map[ref.Object]destinations.Set                  // where to
 
 	there versions // by kind and key: the last events of objects that are there
 	seen  versions // the highest that n1's process has seen
@@ -162,11 +165,15 @@ func (h *history) restart() {
 	former := clearance.Former{Nodes: [2]map[ref.Object][]string{{}, {}}, Pods: map[world.PodAddr][]ref.Object{},
 		To: h.ledTo}
 	for at, objects := range h.led {
-		for object := range objects {
+		for object, all := range objects {
 			former.Pods[at] = append(former.Pods[at], object)
-			node := nodeOf(h.w, object)
 			nodes := former.Nodes[world.FamilyOf(at.IP)]
-			nodes[object] = slices.Compact(append(nodes[object], node))
+			for node := range all {
+				if !slices.Contains(nodes[object], node) {
+					nodes[object] = append(nodes[object], node)
+				}
+			}
+			slices.Sort(nodes[object])
 		}
 	}
 	attached := h.w.Attachments()
@@ -189,13 +196,17 @@ func (h *history) step() {
 	for _, q := range r.Ask {
 		h.asked = append(h.asked, question{q, maps.Clone(h.seen)})
 	}
-	h.led, h.ledTo = map[world.PodAddr]map[ref.Object]bool{}, map[ref.Object]destinations.Set{}
+	h.led, h.ledTo = map[world.PodAddr]map[ref.Object]map[string]bool{}, map[ref.Object]destinations.Set{}
 	h.eachClaim(func(at world.PodAddr, by ref.Object, node string) {
-		if node != "" && h.w.Cleared(node) && !h.w.MayTranslate(node, at, by) {
+		nodes := nodesOf(h.w, by, world.FamilyOf(at.IP))
+		if node != "" && h.w.Cleared(node) && !egress.Waits(&h.w.View, by, at, nodes) {
 			if h.led[at] == nil {
-				h.led[at] = map[ref.Object]bool{}
+				h.led[at] = map[ref.Object]map[string]bool{}
 			}
-			h.led[at][by], h.ledTo[by] = true, h.w.ClaimedDestinations(by, world.V4)
+			if h.led[at][by] == nil {
+				h.led[at][by] = map[string]bool{}
+			}
+			h.led[at][by][node], h.ledTo[by] = true, h.w.ClaimedDestinations(by, world.FamilyOf(at.IP))
 		}
 	})
 	h.check()
@@ -211,10 +222,25 @@ func (h *history) eachClaim(f func(at world.PodAddr, by ref.Object, node string)
 		network := h.w.Network(h.w.PrimaryNetwork(p.Namespace))
 		for _, ip := range h.w.Attachment(key).In(network.Name) {
 			for _, c := range h.w.Claims(p, network.Name, world.FamilyOf(ip)) {
-				f(world.PodAddr{Network: network.ID, IP: ip}, c.By, nodeOf(h.w, c.By))
+				for _, node := range nodesOf(h.w, c.By, world.FamilyOf(ip)) {
+					f(world.PodAddr{Network: network.ID, IP: ip}, c.By, node)
+				}
 			}
 		}
 	}
+}
+
+func nodesOf(w *world.World, by ref.Object, f world.Family) (nodes []string) {
+	p := w.PlacementOf(by.Key())
+	if p == nil {
+		return nil
+	}
+	for _, a := range p.Items {
+		if world.FamilyOf(a.IP) == f && a.Node != "n1" && a.Node != "" {
+			nodes = append(nodes, a.Node)
+		}
+	}
+	return nodes
 }
 
 // nodeOf is the node that an object's status names for its one address.
@@ -230,13 +256,13 @@ func nodeOf(w *world.World, by ref.Object) string {
 func (h *history) check() {
 	h.eachClaim(func(at world.PodAddr, by ref.Object, node string) {
 		o := h.holders[node]
-		if o == nil || !h.led[at][by] {
+		if o == nil || !h.led[at][by][node] {
 			return
 		}
 		f := world.FamilyOf(at.IP)
 		for p := range o.world.EachPod() {
 			for _, c := range o.claimsTo(p, at) {
-				here := nodeOf(o.world, c.By) == node
+				here := slices.Contains(nodesOf(o.world, c.By, f), node)
 				to := h.w.ClaimedDestinations(by, f)
 				if c.By != by && here && o.world.ClaimedDestinations(c.By, f).Overlaps(to) {
 					h.Fatalf("n1 leads %v to %s for %v, which translates it for %v (pod %s), as of %v of %d", at, node, by,
@@ -262,7 +288,7 @@ func (h *history) draw() {
 	i := rapid.IntRange(0, 2).Draw(h.T, "i")
 	node := rapid.SampledFrom([]string{"n2", "n3"}).Draw(h.T, "node")
 	pod := i + 3*rapid.IntRange(0, 1).Draw(h.T, "second pod")
-	switch rapid.IntRange(0, 17).Draw(h.T, "kind") {
+	switch rapid.IntRange(0, 20).Draw(h.T, "kind") {
 	case 0, 1:
 		h.setPod(pod, h.drawGroup())
 	case 2:
@@ -296,6 +322,10 @@ func (h *history) draw() {
 		h.setService()
 	case 17:
 		h.setEgressService(node)
+	case 18:
+		h.setSlice()
+	case 19, 20:
+		h.drawTwo(pod, node)
 	case 10:
 		if h.w.Holding(node) == nil {
 			h.report(node)
@@ -310,14 +340,19 @@ func (h *history) draw() {
 }
 
 // deciding are the kinds of objects that decide about claims.
-var deciding = []string{"pod", "namespace", "egressip", "traffic", "service", "egressservice"}
+var deciding = []string{"pod", "namespace", "egressip", "traffic", "service", "egressservice", "slice", "network"}
 
 // drawTwo are changes of two kinds, and a node that knows the second one and may not know the first one.
 func (h *history) drawTwo(pod int, node string) {
 	late := rapid.SampledFrom(deciding).Draw(h.T, "first")
 	h.setKind(late, pod, node)
 	h.step()
-	h.setKind(rapid.SampledFrom(deciding).Draw(h.T, "second"), pod, node)
+	for range rapid.IntRange(1, 3).Draw(h.T, "then") {
+		h.setKind(rapid.SampledFrom(deciding).Draw(h.T, "second"), pod, node)
+		if rapid.Bool().Draw(h.T, "in a step") {
+			h.step()
+		}
+	}
 	h.step()
 	h.followBut(node, late)
 }
@@ -336,6 +371,11 @@ func (h *history) setKind(kind string, pod int, node string) {
 		h.setService()
 	case "egressservice":
 		h.setEgressService(node)
+	case "slice":
+		h.setSlice()
+	case "network":
+		network := rapid.SampledFrom([]string{"blue", "red"}).Draw(h.T, "network")
+		h.setNetwork(network, 1+rapid.IntRange(0, 2).Draw(h.T, "number"))
 	}
 }
 
@@ -348,17 +388,67 @@ func (h *history) setNamespace(i int) {
 
 // setService has the Service of an EgressService select pods of a group, or none.
 func (h *history) setService() {
-	s := compiletest.LoadBalancer(0)
-	s.Pods, _ = labels.Parse(fmt.Sprint("group=", h.drawGroup()))
-	h.show("service", s.Key(), func(w *world.World) { w.SetService(s) })
+	pods, _ := labels.Parse(fmt.Sprint("group=", h.drawGroup()))
+	clusterIPs := []netip.Addr{compiletest.V4(10, 96, 1, 1), netip.MustParseAddr("fd00:10:96::1")}
+	if rapid.Bool().Draw(h.T, "one family") {
+		clusterIPs = clusterIPs[:1]
+	}
+	lb := rapid.IntRange(0, 4).Draw(h.T, "load balancer") > 0
+	h.show("service", "ns0/s0", func(w *world.World) {
+		s := compiletest.LoadBalancer(0)
+		if old := w.Service(s.Key()); old != nil {
+			s.Ports = old.Ports
+		}
+		s.Pods, s.ClusterIPs, s.LoadBalancer = pods, clusterIPs, lb
+		w.SetService(s)
+	})
+}
+
+// setSlice gives the Service endpoints.
+func (h *history) setSlice() {
+	var all []world.Endpoint
+	for range rapid.IntRange(0, 2).Draw(h.T, "endpoints") {
+		ip := compiletest.PodIPs(rapid.IntRange(0, 2).Draw(h.T, "of ip"), 1)[rapid.IntRange(0, 1).Draw(h.T, "family")]
+		name := rapid.SampledFrom([]string{"", "p0", "p3"}).Draw(h.T, "names")
+		all = append(all, world.Endpoint{AddrPort: netip.AddrPortFrom(ip, 8080), Node: "n1", Pod: name, Ready: true,
+			Serving: true})
+	}
+	h.show("slice", "ns0/s0", func(w *world.World) {
+		s := compiletest.LoadBalancer(0)
+		s.Pods = labels.Nothing()
+		if old := w.Service(s.Key()); old != nil {
+			x := *old
+			s = &x
+		}
+		s.Ports = []world.ServicePort{{Protocol: "tcp", Port: 80, Endpoints: all}}
+		w.SetService(s)
+	})
 }
 
 // setEgressService gives that EgressService a host, or none.
 func (h *history) setEgressService(node string) {
 	e := compiletest.EgressService(0)
 	if rapid.Bool().Draw(h.T, "hosted") {
-		e.Host, e.Items = node, []world.Assignment{{Node: node, IP: compiletest.LoadBalancer(0).LoadBalancerIPs[0]}}
-		e.InForce[world.V4] = rapid.Bool().Draw(h.T, "in force")
+		e.Host = node
+		for f, ip := range compiletest.LoadBalancer(0).LoadBalancerIPs {
+			if rapid.Bool().Draw(h.T, "has address") {
+				e.Items = append(e.Items, world.Assignment{Node: node, IP: ip})
+				e.InForce[f] = rapid.Bool().Draw(h.T, "in force")
+			}
+		}
+	}
+	if e.DropWhenUnassigned = rapid.IntRange(0, 3).Draw(h.T, "drops") == 0; h.w.EgressService(e.Key()) != nil {
+		o := h.w.EgressService(e.Key())
+		if e.Generation = o.Generation; o.DropWhenUnassigned != e.DropWhenUnassigned {
+			e.Generation++
+		}
+		e.UID = o.UID
+	} else {
+		e.UID = fmt.Sprint("uid-s", len(h.log))
+	}
+	if rapid.IntRange(0, 5).Draw(h.T, "goes") == 0 && h.w.EgressService(e.Key()) != nil {
+		h.show("egressservice", e.Key(), func(w *world.World) { w.DelEgressService(e.Key()) })
+		return
 	}
 	h.show("egressservice", e.Key(), func(w *world.World) { w.SetEgressService(e) })
 }
@@ -368,7 +458,7 @@ func (h *history) setEgressService(node string) {
 func (h *history) setEgressIP(i int, node string) int {
 	name, generation := fmt.Sprint("e", i), int64(0)
 	group := rapid.IntRange(1, 3).Draw(h.T, "group")
-	e := compiletest.EgressIP(i, fmt.Sprint("group=", group), compiletest.EgressAddr(i + 9)[0])
+	e := compiletest.EgressIP(i, fmt.Sprint("group=", group), compiletest.EgressAddr(i+9)...)
 	if old := h.w.EgressIP(name); old != nil {
 		if generation = old.Generation; old.Pods.String() != e.Pods.String() {
 			generation++
@@ -386,10 +476,32 @@ func (h *history) setEgressIP(i int, node string) int {
 	}
 	e.NeverOverridden = rapid.Bool().Draw(h.T, "never overridden")
 	e.Generation = generation
-	inForce := [2]bool{rapid.Bool().Draw(h.T, "in force")}
+	inForce := [2]bool{rapid.Bool().Draw(h.T, "in force"), rapid.Bool().Draw(h.T, "in force v6")}
+	if old := h.w.EgressIP(name); old != nil {
+		e.UID = old.UID
+		e.DropWhenUnassigned = old.DropWhenUnassigned
+	} else {
+		e.UID = fmt.Sprint("uid-e", len(h.log))
+	}
+	if d := rapid.IntRange(0, 4).Draw(h.T, "drops") == 0; d != e.DropWhenUnassigned {
+		e.DropWhenUnassigned = d
+		e.Generation++
+	}
+	var items []world.Assignment
+	for _, ip := range e.IPs {
+		if n := rapid.SampledFrom([]string{node, node, "n2", "n3", "n1", ""}).Draw(h.T, "at"); n != "" {
+			items = append(items, world.Assignment{Node: n, IP: ip})
+		} else {
+			inForce[world.FamilyOf(ip)] = false
+		}
+	}
+	if rapid.IntRange(0, 5).Draw(h.T, "goes") == 0 && h.w.EgressIP(name) != nil {
+		h.show("egressip", name, func(w *world.World) { w.DelEgressIP(name) })
+		return group
+	}
 	h.show("egressip", name, func(w *world.World) {
 		x := *e
-		x.InForce, x.Items = inForce, []world.Assignment{{Node: node, IP: e.IPs[0]}}
+		x.InForce, x.Items = inForce, items
 		w.SetEgressIP(&x)
 	})
 	return group
@@ -420,9 +532,9 @@ func (h *history) setPod(i, group int) {
 		p.UID = fmt.Sprint("uid-", len(h.log))
 	}
 	if !attached {
-		ips := compiletest.PodIPs(rapid.IntRange(0, 2).Draw(h.T, "ip"), 1)[:1]
+		ips := compiletest.PodIPs(rapid.IntRange(0, 2).Draw(h.T, "ip"), 1)
 		if p.IPs, p.Further = ips, nil; p.Namespace != "ns0" {
-			p.IPs = compiletest.PodIPs(10+i, 1)[:1]
+			p.IPs = compiletest.PodIPs(10+i, 1)
 			p.Further = []world.Interface{{Network: h.w.PrimaryNetwork(p.Namespace), MAC: world.MAC(ips[0]), IPs: ips}}
 		}
 		if h.isAttached(p) {
@@ -553,7 +665,7 @@ func TestLeadsWhereItIsRight(t *testing.T) {
 		}
 		h.settle()
 		h.eachClaim(func(at world.PodAddr, by ref.Object, node string) {
-			if node != "" && !h.led[at][by] {
+			if node != "" && !h.led[at][by][node] {
 				t.Errorf("%v is not led to %s for %v: cleared %t, former claims %v", at, node, by, h.w.Cleared(node),
 					h.w.Formers(at))
 			}
