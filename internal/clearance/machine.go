@@ -94,6 +94,9 @@ type Machine struct {
 	// decides which of them have claims.
 	selected, altered map[selection]moment
 	latest            map[world.Kind]moment // of the last change of pods, or that selected or altered notes
+	// endpoints are when those of Services last changed; forgotEndpoints is when earlier moments were forgotten.
+	endpoints       map[string]moment
+	forgotEndpoints moment
 	// limited are former EgressIPs with a trafficSelector; forgotLimited is when earlier ones were forgotten.
 	limited       []limitedBefore
 	forgotLimited moment
@@ -118,6 +121,7 @@ func (m *Machine) Begin(w *world.World, f Former) {
 	m.pods, m.byAddr = map[string]*pod{}, map[world.PodAddr]*address{}
 	m.nodes, m.former, m.ends, m.fresh = map[string]*node{}, &f, beforeStart, map[int]moment{0: unnamed}
 	m.selected, m.altered = map[selection]moment{}, map[selection]moment{}
+	m.endpoints = map[string]moment{}
 	m.latest, m.known = map[world.Kind]moment{}, map[world.Entry]known{}
 	for _, byObject := range f.Nodes {
 		for _, nodes := range byObject {

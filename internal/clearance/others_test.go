@@ -37,16 +37,20 @@ func gone(w *world.World) { w.DelEgressService("ns0/s0") }
 // goes, or changes. p0 goes on though n2 hangs.
 func TestServicesOfOthers(t *testing.T) {
 	for what, c := range map[string]struct{ before, first, second func(*world.World) }{
-		"another endpoint, then the EgressService goes":  {both(endpointsOf(2), onN2), endpointsOf(2, 3), gone},
-		"an endpoint less, then the EgressService goes":  {both(endpointsOf(2, 3), onN2), endpointsOf(2), gone},
-		"another endpoint, then the EgressService comes": {endpointsOf(2), endpointsOf(2, 3), onN2},
+		"another endpoint, then the EgressService goes":    {both(endpointsOf(2), onN2), endpointsOf(2, 3), gone},
+		"an endpoint less, then the EgressService goes":    {both(endpointsOf(2, 3), onN2), endpointsOf(2), gone},
+		"no endpoint changes, and the EgressService comes": {endpointsOf(2), ofOthers, onN2},
 		"another endpoint, then it moves to n2": {
 			both(endpointsOf(2), hosted("n3", 0)), endpointsOf(2, 3), onN2},
 		"an EgressIP of others, then another endpoint": {both(endpointsOf(2), onN2), ofOthers, endpointsOf(2, 3)},
 		"an EgressIP of others, then it goes":          {both(endpointsOf(2), onN2), ofOthers, gone},
 	} {
-		goesOn(t, what, c.before, c.first, c.second)
+		goesOn(t, what, c.before, c.first, c.second, true)
 	}
+	// n2 may know p0 as the endpoint that it was
+	goesOn(t, "an endpoint no more, then the EgressService comes", endpointsOf(0, 2), endpointsOf(2), onN2, false)
+	unassigned := both(endpointsOf(0, 2), hosted("", 0))
+	goesOn(t, "an endpoint no more, then its host is n2", unassigned, endpointsOf(2), onN2, false)
 }
 
 // TestNetworksOfOthers: p0 is e2's on n2, which has no trafficSelector. An EgressIP of other namespaces, on another
@@ -68,12 +72,12 @@ func TestNetworksOfOthers(t *testing.T) {
 		"an EgressIP with networks goes, then its EgressIPTraffic": {
 			ofOthersLimited, func(w *world.World) { w.DelEgressIP("e-1") }, unused},
 	} {
-		goesOn(t, what, c.before, c.first, c.second)
+		goesOn(t, what, c.before, c.first, c.second, true)
 	}
 }
 
-// goesOn has p0 led to n2 for e2, and two changes by others after it.
-func goesOn(t *testing.T, what string, before, first, second func(*world.World)) {
+// goesOn has p0 led to n2 for e2, and two changes by others after it. It says whether p0 goes on after the second.
+func goesOn(t *testing.T, what string, before, first, second func(*world.World), goes bool) {
 	t.Helper()
 	s := tell(t, 1)
 	podOf("a=2")(s.w)
@@ -88,5 +92,5 @@ func goesOn(t *testing.T, what string, before, first, second func(*world.World))
 	s.servesE2(what+", after the first", true)
 	second(s.w)
 	s.step()
-	s.servesE2(what+", after the second", true)
+	s.servesE2(what+", after the second", goes)
 }

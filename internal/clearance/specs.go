@@ -101,7 +101,11 @@ func (m *Machine) followSpecs() {
 		m.readAllKnown()
 	}
 	for _, t := range m.changed {
-		if t.Kind == world.KindEgressServiceActive {
+		switch t.Kind {
+		case world.KindEndpoints:
+			m.noteEndpoints(t.Key)
+			continue
+		case world.KindEgressServiceActive:
 			t.Kind = world.KindEgressService
 		}
 		m.followSpec(t)
@@ -187,6 +191,21 @@ func (m *Machine) noteSelection(k world.Kind, of string) { m.noteNow(m.selected,
 
 // noteAltered notes that an object decides otherwise than before who has a claim.
 func (m *Machine) noteAltered(t world.Entry) { m.noteNow(m.altered, selection{t.Kind, namespaceOf(t)}) }
+
+// noteEndpoints notes that endpoints of a Service have changed: which, is not known while it has no EgressService.
+func (m *Machine) noteEndpoints(service string) {
+	now := m.ends + 1
+	if len(m.endpoints) >= mostSelected {
+		clear(m.endpoints)
+		m.forgotEndpoints = now
+	}
+	m.endpoints[service] = now
+}
+
+// changedEndpoints is when endpoints of a Service last changed.
+func (m *Machine) changedEndpoints(service string) moment {
+	return max(m.endpoints[service], m.forgotEndpoints)
+}
 
 // limitedBefore is an EgressIP with a trafficSelector as nodes may know it that have not followed a moment.
 type limitedBefore struct {

@@ -30,12 +30,15 @@ type turn struct {
 	traffic [2]labels.Set
 	// services are the EgressServices that had or have an endpoint at an address.
 	services []string
+	// came is when the EgressService came, or the one of the Service. Endpoints are followed from then on.
+	came moment
 }
 
 // addTurn adds the turns of an object that was, and is.
 func (m *Machine) addTurn(t world.Entry, was, is known) {
 	if t.Kind != world.KindTraffic {
-		m.turns = append(m.turns, turn{Entry: t, services: append(was.endpointOf(), is.endpointOf()...)})
+		m.turns = append(m.turns, turn{Entry: t, services: append(was.endpointOf(), is.endpointOf()...),
+			came: m.egressCame(t, was, is)})
 		if is.fallsFrom(was) {
 			m.turns = append(m.turns, turn{Entry: t, falls: true, former: was.egressIP})
 		}
@@ -48,6 +51,14 @@ func (m *Machine) addTurn(t world.Entry, was, is known) {
 			m.turns = append(m.turns, turn{Entry: t, limited: name})
 		}
 	}
+}
+
+// egressCame is when the EgressService of an object came: the one that it is or was, or that a Service has.
+func (m *Machine) egressCame(t world.Entry, was, is known) moment {
+	if t.Kind == world.KindService {
+		return m.known[world.Entry{Kind: world.KindEgressService, Key: t.Key}].came
+	}
+	return max(was.came, is.came)
 }
 
 // noteTurns notes to whose packets objects may have claims, by their turns of this step, for nodes that do not know
@@ -159,7 +170,7 @@ func (m *Machine) mayTake(t turn, heard moment, key string) bool {
 	case t.Kind == world.KindTraffic:
 		return m.mayNarrow(t, heard, key)
 	case t.Kind == world.KindService, t.Kind == world.KindEgressService:
-		return m.mayBeBehind(t.Key, heard, key)
+		return m.mayBeBehind(t, heard, key)
 	}
 	return true
 }
@@ -187,13 +198,13 @@ func (m *Machine) maySelect(e *world.EgressIP, heard moment, key string) bool {
 }
 
 // mayBeBehind says whether a node may know a pod as an endpoint of a Service that has an EgressService.
-func (m *Machine) mayBeBehind(service string, heard moment, key string) bool {
-	p, s := m.w.Pod(key), m.w.Service(service)
-	isEgress := m.w.EgressService(service) != nil || lastOf(m.altered, world.KindEgressService, p.Namespace) > heard
+func (m *Machine) mayBeBehind(t turn, heard moment, key string) bool {
+	p, s := m.w.Pod(key), m.w.Service(t.Key)
+	isEgress := m.w.EgressService(t.Key) != nil || lastOf(m.altered, world.KindEgressService, p.Namespace) > heard
 	isUnknown := m.pods[key].changed > heard || max(lastOf(m.selected, world.KindService, p.Namespace),
-		m.endpointsOf(key)) > heard
+		m.endpointsOf(key)) > heard || t.came > heard && m.changedEndpoints(t.Key) > heard
 	return isEgress && (isUnknown || s != nil && s.Pods != nil && s.Pods.Matches(labels.Set(p.Labels)) ||
-		m.isEndpoint(service, p))
+		m.isEndpoint(t.Key, p))
 }
 
 // endpointsOf returns the moment that a node must have followed to know the endpoints of EgressServices that may be, or
