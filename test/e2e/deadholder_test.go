@@ -75,7 +75,8 @@ func (d *deadHolder) hangs(b egressIP) {
 			return err
 		}
 		k := meta.FindStatusCondition(o.Status.Conditions, v1.ConditionReady)
-		if k.Status != metav1.ConditionFalse || !strings.Contains(k.Message, "wait for "+d.node) {
+		says := strings.Contains(k.Message, d.node) && strings.Contains(k.Message, "does not say that it has followed")
+		if k.Status != metav1.ConditionFalse || !says {
 			return fmt.Errorf("Ready is %s: %s", k.Status, k.Message)
 		}
 		return nil
