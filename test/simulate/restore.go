@@ -87,6 +87,9 @@ func (a *api) restore() {
 // restore, a watch that has seen more than the backup lists: there the promise ends (docs/architecture.md).
 func (c *client) endWatches() {
 	m := c.process.on
+	for _, k := range c.kinds {
+		c.lists[watchName(k)]++ // what is under way dies with the connection
+	}
 	c.ended, c.lost = true, ""
 	if m.client != c || m.renewedBy != c.process || m.lease == c.s.api.leases[m.name] {
 		c.lost = strconv.Itoa(c.s.api.backup.version)
