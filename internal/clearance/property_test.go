@@ -243,15 +243,6 @@ func nodesOf(w *world.World, by ref.Object, f world.Family) (nodes []string) {
 	return nodes
 }
 
-// nodeOf is the node that an object's status names for its one address.
-func nodeOf(w *world.World, by ref.Object) string {
-	p := w.PlacementOf(by.Key())
-	if p == nil || len(p.Items) == 0 {
-		return ""
-	}
-	return p.Items[0].Node
-}
-
 // check: what n1 leads to a holder, that one translates for the same object or not at all.
 func (h *history) check() {
 	h.eachClaim(func(at world.PodAddr, by ref.Object, node string) {
