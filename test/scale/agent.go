@@ -62,7 +62,7 @@ func newAgent(self string, config *rest.Config) (*agent, error) {
 	a.source = kube.NewSource(clients, slog.New(slog.DiscardHandler), kube.FollowedBy(self,
 		all.ServedKinds().AllResources()...)...)
 	a.api = &node.API{Node: self, BootID: bootID, Version: "scale", Clients: clients, Observe: a.source.Observe,
-		ReadNow: a.source.ReadNow}
+		ReadNow: a.source.ReadNow, BeginRead: a.source.BeginRead}
 	return a, nil
 }
 

@@ -28,6 +28,7 @@ type cluster struct {
 	core       *kubernetes.Clientset
 	egret      *kube.Clients
 	programs   []*exec.Cmd
+	standby    standby
 	counter    *counter
 	agents     []*agent
 	nodes      int

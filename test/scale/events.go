@@ -31,6 +31,9 @@ func events() []event {
 			return c.move(ctx, somewhere, run)
 		}},
 		{"pod start", func(ctx context.Context, c *cluster, run int) error { return c.startPod(ctx, run) }},
+		{"a controller begins to lead", func(ctx context.Context, c *cluster, _ int) error {
+			return c.standby.reads(ctx)
+		}},
 		{"node join", func(ctx context.Context, c *cluster, run int) error { return c.joinNode(ctx, run) }},
 	}
 }
@@ -52,6 +55,9 @@ func (s options) measureCluster(ctx context.Context, nodes int, t *table) (err e
 	}
 	say("%d nodes: %d agents", nodes, nodes)
 	if err := c.startAgents(ctx); err != nil {
+		return err
+	}
+	if err := c.startStandby(ctx); err != nil {
 		return err
 	}
 	for _, e := range events() {
