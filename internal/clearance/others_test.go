@@ -76,7 +76,7 @@ func TestNetworksOfOthers(t *testing.T) {
 	}
 }
 
-// goesOn has p0 led to n2 for e2, and two changes by others after it. It says whether p0 goes on after the second.
+// goesOn has p0 led to n2 for e2, and two changes by others after it. goes says whether p0 is led on then.
 func goesOn(t *testing.T, what string, before, first, second func(*world.World), goes bool) {
 	t.Helper()
 	s := tell(t, 1)

@@ -94,7 +94,7 @@ func (n logicalNetwork) dropUnmarked(w *world.View, f world.Family, pods, match 
 }
 
 // markPod has the network's gateway router mark a pod's packets for this holder to translate. The pod may be on any
-// node. It reports whether the EgressIP has a mark: a holder that has not heard of one says so, whatever it is led.
+// node. It reports whether the EgressIP has a mark. A holder that has not heard of one tells people so.
 func (n logicalNetwork) markPod(
 	w *world.View, e *world.EgressIP, f world.Family, ip netip.Addr, out *plan.Rows,
 ) (has bool) {
