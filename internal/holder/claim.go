@@ -46,6 +46,7 @@ func (m *Machine) receiveClaim(c Claim) {
 	if a == nil || m.yields[a.egressAddress()] != nil || isThisHost(m.facts.View.Host(), c.MAC) {
 		return
 	}
+	m.endRivalry(a, c.MAC)
 	rival, since := a.rivals[c.MAC], m.now.Sub(a.confirmed)
 	switch {
 	case m.facts.APISilent && m.isDoubtful(a, rival):

@@ -450,10 +450,37 @@ func TestRivalWhileAPIServerIsAway(t *testing.T) {
 	x := newNode(t, heldIP)
 	x.says(stranger)
 	for range 10 {
-		x.after(2 * time.Second)
+		x.after(3 * time.Second)
 		x.answer = errAway
 		if x.says(stranger); !x.announces() {
 			t.Fatal("yields to a machine that the API server has been asked about")
+		}
+	}
+}
+
+// TestFormerHolderAgain: a node that has given way to this one claims the address again while the API server does not
+// answer yet. The address has moved back. One that goes on claiming it, when this node has announced it and asked who
+// has it, answers without its agent.
+func TestFormerHolderAgain(t *testing.T) {
+	for _, gaveWay := range []bool{false, true} {
+		x := newNode(t, heldIP)
+		x.says(successor)
+		for range 5 {
+			x.after(2 * holder.CorrectEvery)
+			if !gaveWay {
+				x.says(successor)
+			}
+		}
+		x.answer = errAway
+		if !gaveWay {
+			for n := len(x.announced); len(x.announced) == n; {
+				x.after(10 * time.Millisecond)
+			}
+			x.after(10 * time.Millisecond)
+		}
+		x.says(successor)
+		if x.after(holder.NewsWait); x.announces() == gaveWay {
+			t.Errorf("gave way: %t, announces %t", gaveWay, x.announces())
 		}
 	}
 }
