@@ -46,7 +46,6 @@ func (m *Machine) receiveClaim(c Claim) {
 	if a == nil || m.yields[a.egressAddress()] != nil || isThisHost(m.facts.View.Host(), c.MAC) {
 		return
 	}
-	m.endRivalry(a, c.MAC)
 	rival, since := a.rivals[c.MAC], m.now.Sub(a.confirmed)
 	switch {
 	case m.facts.APISilent && m.isDoubtful(a, rival):
@@ -60,6 +59,7 @@ func (m *Machine) receiveClaim(c Claim) {
 	case rival != nil && since < rival.pause(), since < confirmedFor:
 		m.contendAddress(a, c.MAC)
 	case len(a.waiting) < rivalsKept && !slices.Contains(a.waiting, c.MAC):
+		m.endRivalry(a, c.MAC)
 		m.awaitAnswer(a, c)
 	}
 }

@@ -80,9 +80,9 @@ func (m *Machine) rememberRival(a *address, mac string, r *rival) {
 		"egressIP", a.EgressIP, "ip", a.Announcement.IP, "mac", mac, "node", r.node)
 }
 
-// endRivalry forgets a node of the cluster that had given way, as it claims the address again: the address may have moved
-// there. One that answers without its agent does so at once when it is asked, which each announcement does, or is
-// silenced by that.
+// endRivalry forgets a node of the cluster that had given way, as it claims the address again and the API server is
+// asked: the address may have moved there. One that answers without its agent does so at once when it is asked, which
+// each announcement does, or is silenced by that.
 func (m *Machine) endRivalry(a *address, mac string) {
 	r := a.rivals[mac]
 	if r != nil && r.node != "" && a.announced.After(r.last) && m.now.Sub(a.announced) > silencedIn {
