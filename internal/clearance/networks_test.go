@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/egret-net/egret/internal/clearance"
 	"github.com/egret-net/egret/internal/compile/compiletest"
 	"github.com/egret-net/egret/internal/ref"
 	"github.com/egret-net/egret/internal/world"
@@ -51,7 +52,9 @@ func (s *story) podIn(i int, group string) {
 func (s *story) answerAll() {
 	s.Helper()
 	for s.pass(time.Second); len(s.asked) > 0; s.pass(time.Second) {
-		s.answer(nil)
+		q := s.asked[0]
+		s.asked = s.asked[1:]
+		s.step(clearance.Answer{Question: q})
 	}
 }
 

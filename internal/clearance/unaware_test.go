@@ -101,6 +101,40 @@ func TestPartsOfAFirstQuestion(t *testing.T) {
 	}
 }
 
+// TestRivalMoves: two pods have an address, and the EgressIP of one moves to another node. The one that had it may
+// translate by it on, for it may not have heard of that: it gets no packets from the address for another EgressIP.
+func TestRivalMoves(t *testing.T) {
+	s := tell(t, 1)
+	s.says("n3", 1)
+	s.group("0")
+	other := s.sharer()
+	s.answerAll()
+	s.leads("")
+	placed(s.w.EgressIP("e0"), "n3")(s.w)
+	s.step()
+	s.answerAll()
+	s.leads("")
+	s.leave(other)
+	s.leads("e0e1e2")
+}
+
+// sharer is a pod of group 2 with p0's addresses.
+func (s *story) sharer() *world.Pod {
+	other := *compiletest.Pod(3, "n1")
+	other.IPs, other.Labels = compiletest.Pod(0, "n1").IPs, map[string]string{"a": "2"}
+	s.w.SetAttachment(compiletest.Attachment(&other))
+	s.w.SetPod(&other)
+	s.step()
+	return &other
+}
+
+func (s *story) leave(p *world.Pod) {
+	s.w.DelPod(p.Key())
+	s.w.DelAttachment(p.Key(), compiletest.Attachment(p).HostIface)
+	s.step()
+	s.answerAll()
+}
+
 // TestTwoPodsOfOneAddress: that lasts as long as there are two, and the world knows which addresses are concerned.
 func TestTwoPodsOfOneAddress(t *testing.T) {
 	s, at := tell(t, 1), world.PodAddr{IP: compiletest.Pod(0, "n1").IPs[0]}
@@ -109,19 +143,12 @@ func TestTwoPodsOfOneAddress(t *testing.T) {
 	if s.w.IsShared(at) {
 		t.Error("one pod has the address")
 	}
-	other := *compiletest.Pod(3, "n1")
-	other.IPs, other.Labels = compiletest.Pod(0, "n1").IPs, map[string]string{"a": "2"}
-	s.w.SetAttachment(compiletest.Attachment(&other))
-	s.w.SetPod(&other)
-	s.step()
+	other := s.sharer()
 	s.answerAll()
 	if !s.w.IsShared(at) {
 		t.Error("two pods have the address")
 	}
-	s.w.DelPod(other.Key())
-	s.w.DelAttachment(other.Key(), compiletest.Attachment(&other).HostIface)
-	s.step()
-	s.answerAll()
+	s.leave(other)
 	if s.w.IsShared(at) {
 		t.Error("one pod has the address again")
 	}
