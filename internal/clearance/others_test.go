@@ -42,6 +42,8 @@ func TestServicesOfOthers(t *testing.T) {
 		"no endpoint changes, and the EgressService comes": {endpointsOf(2), ofOthers, onN2},
 		"another endpoint, then it moves to n2": {
 			both(endpointsOf(2), hosted("n3", 0)), endpointsOf(2, 3), onN2},
+		"another endpoint without EgressService, then an EgressIP of others": {
+			endpointsOf(2), endpointsOf(2, 3), ofOthers},
 		"an EgressIP of others, then another endpoint": {both(endpointsOf(2), onN2), ofOthers, endpointsOf(2, 3)},
 		"an EgressIP of others, then it goes":          {both(endpointsOf(2), onN2), ofOthers, gone},
 	} {
@@ -49,8 +51,41 @@ func TestServicesOfOthers(t *testing.T) {
 	}
 	// n2 may know p0 as the endpoint that it was
 	goesOn(t, "an endpoint no more, then the EgressService comes", endpointsOf(0, 2), endpointsOf(2), onN2, false)
+	goesOn(t, "the endpoint no more, then the EgressService comes", endpointsOf(0), endpointsOf(), onN2, false)
+	goesOn(t, "the endpoint no more in the step in which the EgressService comes", endpointsOf(0), func(*world.World) {},
+		both(onN2, endpointsOf()), false)
 	unassigned := both(endpointsOf(0, 2), hosted("", 0))
 	goesOn(t, "an endpoint no more, then its host is n2", unassigned, endpointsOf(2), onN2, false)
+}
+
+// TestFormerEndpointComesUnder: p0 is nobody's when it is an endpoint no more and the EgressService comes. n2 may take
+// it for the EgressService's when an EgressIP comes for it.
+func TestFormerEndpointComesUnder(t *testing.T) {
+	for _, c := range []struct {
+		what           string
+		endpoints, now func(*world.World)
+		serves         bool
+	}{
+		{"it was one of two endpoints", endpointsOf(0, 2), endpointsOf(2), false},
+		{"it was the endpoint", endpointsOf(0), endpointsOf(), false},
+		{"no endpoint has changed", endpointsOf(2), func(*world.World) {}, true},
+	} {
+		s := tell(t, 1)
+		podOf("a=4")(s.w)
+		other := *compiletest.Pod(3, "n1")
+		other.Labels = map[string]string{"a": "2"}
+		s.w.SetPod(&other)
+		c.endpoints(s.w)
+		s.machine = clearance.Machine{}
+		s.machine.Begin(s.w, clearance.Former{})
+		s.step()
+		s.answerAll()
+		for _, change := range []func(*world.World){c.now, onN2, newEgressIP(-1, "a=4")} {
+			change(s.w)
+			s.step()
+		}
+		s.serves("e-1", c.what, c.serves)
+	}
 }
 
 // TestNetworksOfOthers: p0 is e2's on n2, which has no trafficSelector. An EgressIP of other namespaces, on another

@@ -101,14 +101,17 @@ func (m *Machine) followSpecs() {
 		m.readAllKnown()
 	}
 	for _, t := range m.changed {
-		switch t.Kind {
-		case world.KindEndpoints:
+		if t.Kind == world.KindEndpoints {
 			m.noteEndpoints(t.Key)
-			continue
-		case world.KindEgressServiceActive:
+		}
+	}
+	for _, t := range m.changed {
+		if t.Kind == world.KindEgressServiceActive {
 			t.Kind = world.KindEgressService
 		}
-		m.followSpec(t)
+		if t.Kind != world.KindEndpoints {
+			m.followSpec(t)
+		}
 	}
 }
 
@@ -126,7 +129,9 @@ func (m *Machine) followSpec(t world.Entry) {
 	is.came, is.ranked = was.came, was.ranked
 	switch {
 	case was.spec == (spec{}) && is.spec != (spec{}):
-		is.came = m.ends + 1
+		if is.came = m.ends + 1; t.Kind == world.KindEgressService {
+			m.noteEarlierEndpoints(t.Key)
+		}
 	case was.rank != is.rank:
 		is.noteRanked(was.rank, m.ends+1)
 	}
@@ -199,12 +204,18 @@ func (m *Machine) noteEndpoints(service string) {
 		clear(m.endpoints)
 		m.forgotEndpoints = now
 	}
-	m.endpoints[service] = now
+	m.endpoints[service], m.ended = now, true
 }
 
-// changedEndpoints is when endpoints of a Service last changed.
-func (m *Machine) changedEndpoints(service string) moment {
-	return max(m.endpoints[service], m.forgotEndpoints)
+// noteEarlierEndpoints notes when endpoints of a Service last changed before its EgressService came. Each pod of the
+// namespace may have been one.
+func (m *Machine) noteEarlierEndpoints(service string) {
+	namespace, _, _ := strings.Cut(service, "/")
+	k, at := world.KindEgressServicesAt, max(m.endpoints[service], m.forgotEndpoints)
+	if of := (selection{k, namespace}); at != never {
+		m.selected[of], m.altered[of] = max(m.selected[of], at), max(m.altered[of], at)
+		m.latest[k] = max(m.latest[k], at)
+	}
 }
 
 // limitedBefore is an EgressIP with a trafficSelector as nodes may know it that have not followed a moment.

@@ -30,15 +30,12 @@ type turn struct {
 	traffic [2]labels.Set
 	// services are the EgressServices that had or have an endpoint at an address.
 	services []string
-	// came is when the EgressService came, or the one of the Service. Endpoints are followed from then on.
-	came moment
 }
 
 // addTurn adds the turns of an object that was, and is.
 func (m *Machine) addTurn(t world.Entry, was, is known) {
 	if t.Kind != world.KindTraffic {
-		m.turns = append(m.turns, turn{Entry: t, services: append(was.endpointOf(), is.endpointOf()...),
-			came: m.egressCame(t, was, is)})
+		m.turns = append(m.turns, turn{Entry: t, services: append(was.endpointOf(), is.endpointOf()...)})
 		if is.fallsFrom(was) {
 			m.turns = append(m.turns, turn{Entry: t, falls: true, former: was.egressIP})
 		}
@@ -51,14 +48,6 @@ func (m *Machine) addTurn(t world.Entry, was, is known) {
 			m.turns = append(m.turns, turn{Entry: t, limited: name})
 		}
 	}
-}
-
-// egressCame is when the EgressService of an object came: the one that it is or was, or that a Service has.
-func (m *Machine) egressCame(t world.Entry, was, is known) moment {
-	if t.Kind == world.KindService {
-		return m.known[world.Entry{Kind: world.KindEgressService, Key: t.Key}].came
-	}
-	return max(was.came, is.came)
 }
 
 // noteTurns notes to whose packets objects may have claims, by their turns of this step, for nodes that do not know
@@ -202,7 +191,7 @@ func (m *Machine) mayBeBehind(t turn, heard moment, key string) bool {
 	p, s := m.w.Pod(key), m.w.Service(t.Key)
 	isEgress := m.w.EgressService(t.Key) != nil || lastOf(m.altered, world.KindEgressService, p.Namespace) > heard
 	isUnknown := m.pods[key].changed > heard || max(lastOf(m.selected, world.KindService, p.Namespace),
-		m.endpointsOf(key)) > heard || t.came > heard && m.changedEndpoints(t.Key) > heard
+		m.endpointsOf(key)) > heard
 	return isEgress && (isUnknown || s != nil && s.Pods != nil && s.Pods.Matches(labels.Set(p.Labels)) ||
 		m.isEndpoint(t.Key, p))
 }

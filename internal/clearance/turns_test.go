@@ -88,9 +88,15 @@ func TestTurns(t *testing.T) {
 
 func (s *story) servesE2(when string, want bool) {
 	s.Helper()
+	s.serves("e2", when, want)
+}
+
+// serves says whether n1 may lead p0's packets to n2 for an EgressIP.
+func (s *story) serves(name, when string, want bool) {
+	s.Helper()
 	at := world.PodAddr{IP: compiletest.Pod(0, "n1").IPs[0]}
-	if have := s.w.Cleared("n2") && !s.w.MayTranslate("n2", at, ref.OfKey("e2")); have != want {
-		s.Errorf("%s: n1 leads to n2 for e2: %t", when, have)
+	if have := s.w.Cleared("n2") && !s.w.MayTranslate("n2", at, ref.OfKey(name)); have != want {
+		s.Errorf("%s: n1 leads to n2 for %s: %t", when, name, have)
 	}
 }
 
