@@ -62,7 +62,7 @@ func (a *api) restore() {
 			delete(a.objects["egressnodes"], name) // Kubernetes deletes what a Node owned
 		}
 	}
-	for _, plural := range []string{"nodes", "pods", definitions} {
+	for _, plural := range []string{"nodes", "pods", definitions, "endpointslices"} {
 		for _, key := range slices.Sorted(maps.Keys(a.objects[plural])) {
 			a.version++
 			o := a.objects[plural][key].DeepCopyObject().(object)

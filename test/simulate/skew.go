@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	v1 "github.com/egret-net/egret/api/v1"
@@ -25,7 +26,11 @@ type skew struct {
 	traffics  map[string][]version[*world.Traffic]  // by name; nil: deleted
 	services  map[string][]version[*world.Service]
 	served    map[string][]version[*world.EgressService]
+	slices    map[string][]version[endpoint] // by name
 }
+
+// endpoint is a pod as an EndpointSlice names it.
+type endpoint struct{ service, pod, address string }
 
 // version is what an object was from a time on.
 type version[T any] struct {
@@ -37,7 +42,7 @@ func newSkew() skew {
 	return skew{groups: map[string][]version[string]{}, tenants: map[string][]version[string]{},
 		egressIPs: map[string][]version[*world.EgressIP]{},
 		traffics:  map[string][]version[*world.Traffic]{}, services: map[string][]version[*world.Service]{},
-		served: map[string][]version[*world.EgressService]{}}
+		served: map[string][]version[*world.EgressService]{}, slices: map[string][]version[endpoint]{}}
 }
 
 func (k *skew) see(at time.Time, o object, gone bool) {
@@ -58,6 +63,12 @@ func (k *skew) see(at time.Time, o object, gone bool) {
 	case *v1.EgressService:
 		served := unless(gone, kube.EgressService(o))
 		k.served[o.Name] = append(k.served[o.Name], version[*world.EgressService]{at, served})
+	case *discoveryv1.EndpointSlice:
+		e := endpoint{}
+		if is := o.Endpoints[0]; !gone {
+			e = endpoint{o.Labels[discoveryv1.LabelServiceName], is.TargetRef.Name, is.Addresses[0]}
+		}
+		k.slices[o.Name] = append(k.slices[o.Name], version[endpoint]{at, e})
 	}
 }
 
@@ -91,7 +102,7 @@ func (k *skew) explains(since, promise time.Time, p *pod, src, dst netip.Addr) b
 	own, since, promise := isOf(p.on, src), later(since, p.caughtUp), later(promise, p.caughtUp)
 	for _, group := range within(k.groups[p.uid], since, "") {
 		for _, tenant := range within(k.tenants[p.namespace()], since, "") {
-			c := combination{k, since, group, tenant, dst}
+			c := combination{k, since, group, tenant, dst, p}
 			if own && c.isUnclaimed() || c.given(src) || c.byService(promise, src) {
 				return true
 			}
@@ -114,6 +125,7 @@ type combination struct {
 	since         time.Time // since when versions count
 	group, tenant string
 	dst           netip.Addr
+	pod           *pod
 }
 
 // given reports whether an EgressIP that selects has an address, or had it: what it selects anew leaves with its former
@@ -170,10 +182,11 @@ func (c combination) byService(promise time.Time, src netip.Addr) bool {
 	has := func(s *world.Service) bool { return s != nil && slices.Contains(s.LoadBalancerIPs, src) }
 	for name, all := range c.services {
 		versions, late := within(all, c.since, nil), within(all, promise, nil)
-		first := slices.IndexFunc(versions, has)
+		first, named := slices.IndexFunc(versions, has), c.mayBeEndpoint(name)
+		mayBeBehind := func(s *world.Service) bool { return c.isBehind(s) || s != nil && named }
 		if c.mayExist(name) && !c.isForbidden() && !c.comesAfterServices(name) &&
-			(first >= 0 && slices.ContainsFunc(versions[first:], c.isBehind) ||
-				slices.ContainsFunc(late, has) && slices.ContainsFunc(late, c.isBehind)) {
+			(first >= 0 && slices.ContainsFunc(versions[first:], mayBeBehind) ||
+				slices.ContainsFunc(late, has) && slices.ContainsFunc(late, mayBeBehind)) {
 			return true
 		}
 	}
@@ -184,6 +197,20 @@ func (c combination) byService(promise time.Time, src netip.Addr) bool {
 func (c combination) mayExist(name string) bool {
 	return slices.ContainsFunc(within(c.served[name], c.since, nil),
 		func(s *world.EgressService) bool { return s != nil })
+}
+
+// mayBeEndpoint reports whether an EndpointSlice of a Service names the pod, by versions that count.
+func (c combination) mayBeEndpoint(service string) bool {
+	for _, all := range c.slices {
+		names := func(e endpoint) bool {
+			return e.service == service && e.pod == c.pod.name() && slices.ContainsFunc(c.pod.at.IPs,
+				func(ip netip.Addr) bool { return e.address == ip.String() })
+		}
+		if slices.ContainsFunc(within(all, c.since, endpoint{}), names) {
+			return true
+		}
+	}
+	return false
 }
 
 // isBehind reports whether a Service selects the group.

@@ -117,6 +117,7 @@ var lines = map[string]func(*Sim, []string){
 	"egressip":       func(s *Sim, w []string) { s.setEgressIP(w[0], w[1], addresses(addressesOf(w), number(w[2]))) },
 	"annotate":       func(s *Sim, w []string) { s.annotate(w[0], w[1], w[2], w[3]) },
 	"forget":         func(s *Sim, w []string) { s.api.delete("egressips", w[0]) },
+	"endpoint":       func(s *Sim, w []string) { s.setEndpoints(w[0], w[1:]) },
 	"traffic":        func(s *Sim, w []string) { s.setTraffic(w[0], w[1:]) },
 	"forget-traffic": func(s *Sim, w []string) { s.api.delete("egressiptraffics", w[0]) },
 	"narrow":         func(s *Sim, w []string) { s.narrow(w[0], w[1:]) },
