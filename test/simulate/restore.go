@@ -116,6 +116,10 @@ func (c *client) goOn() {
 			c.resume(k)
 			continue
 		}
+		if !slices.Contains(restored, k.Writing().Plural) { // what was under way is in the new history, too
+			c.s.at(c.arrival(k), func() { c.list(k) })
+			continue
+		}
 		for _, n := range missed {
 			isNew := n.object == nil || kube.Older(seen, n.object.GetResourceVersion())
 			if isNew && watchName(n.kind) == watchName(k) {
