@@ -11,6 +11,7 @@ import (
 
 	"github.com/egret-net/egret/internal/cni"
 	"github.com/egret-net/egret/internal/node/cniserver/podlink"
+	"github.com/egret-net/egret/internal/node/ipam"
 	"github.com/egret-net/egret/internal/world"
 )
 
@@ -29,12 +30,15 @@ func (s *Server) linkSpecs(p PodPort, r *cni.Request, n *PrimaryNetwork) (links 
 	return []podlink.Spec{own, primary}, ok && inNetwork && p.Primary.Network == n.Network
 }
 
-// addressLink gives an interface its addresses, its default routes and its MAC; false when they are of no subnet.
+// addressLink gives an interface its addresses, its default routes and its MAC; false when they are of no subnet. The
+// node's router has one MAC in all subnets, that of the first one's gateway (feature zone).
 func addressLink(link *podlink.Spec, subnets []netip.Prefix, ips []netip.Addr, mac string) (ok bool) {
 	link.Addrs, link.Gateways, ok = inSubnets(subnets, ips)
-	parsed, err := net.ParseMAC(mac)
-	link.MAC = parsed
-	return ok && err == nil
+	var own, router error
+	if link.MAC, own = net.ParseMAC(mac); ok {
+		link.RouterMAC, router = net.ParseMAC(world.MAC(ipam.Gateway(subnets[0])))
+	}
+	return ok && errors.Join(own, router) == nil
 }
 
 // routesTo leads to destinations by the gateways of their families.

@@ -22,6 +22,7 @@ import (
 
 	"github.com/egret-net/egret/internal/node/cniserver"
 	"github.com/egret-net/egret/internal/plane/ovs"
+	"github.com/egret-net/egret/internal/world"
 )
 
 func TestAddCheckDelInEachVersion(t *testing.T) {
@@ -165,6 +166,34 @@ func setHostEndDown(name string) error {
 		return err
 	}
 	return netlink.LinkSetDown(link)
+}
+
+// TestPodKnowsItsRouter: while ovn-controller stands still nobody answers for it in IPv6.
+func TestPodKnowsItsRouter(t *testing.T) {
+	for router, subnets := range map[string][]string{
+		"0a:58:0a:f4:01:01":                       {"10.244.1.0/24", "fd00::/64"},
+		world.MAC(netip.MustParseAddr("fd00::1")): {"fd00::/64"},
+	} {
+		l := newLab(t, subnets...)
+		p := l.pod("a", "c1")
+		l.mustAdd(p)
+		var have []string
+		err := p.netns.Do(func(ns.NetNS) error {
+			all, err := netlink.NeighList(0, netlink.FAMILY_V6)
+			for _, n := range all {
+				if n.State == netlink.NUD_PERMANENT {
+					have = append(have, n.IP.String()+" "+n.HardwareAddr.String())
+				}
+			}
+			return err
+		})
+		if want := []string{"fd00::1 " + router}; err != nil || !slices.Equal(have, want) {
+			t.Errorf("knows %q, want %q (%v)", have, want, err)
+		}
+		if err := l.del(p); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 func TestIPv6AddressIsUsableAtOnce(t *testing.T) {

@@ -121,6 +121,22 @@ func configurePod(s Spec) error {
 			return fmt.Errorf("give the pod a route to %s via %s: %w", r.To, r.Via, err)
 		}
 	}
+	return nameRouter(s, link)
+}
+
+// nameRouter has the pod know the router without asking. OVN answers ARP requests by flows, and neighbour solicitations
+// by ovn-controller (nd_na_router, ovn-sb(5)): while that stands still, IPv6 would end some 10 s later.
+func nameRouter(s Spec, link netlink.Link) error {
+	for _, r := range s.allRoutes() {
+		if r.Via.Is4() {
+			continue
+		}
+		router := &netlink.Neigh{LinkIndex: link.Attrs().Index, State: netlink.NUD_PERMANENT,
+			IP: r.Via.AsSlice(), HardwareAddr: s.RouterMAC}
+		if err := netlink.NeighSet(router); err != nil {
+			return fmt.Errorf("tell the pod that %s has %s: %w", s.RouterMAC, r.Via, err)
+		}
+	}
 	return nil
 }
 
