@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os/exec"
 	"slices"
 	"strings"
 	"syscall"
@@ -86,7 +87,8 @@ func TestStoppedProcess(t *testing.T) {
 }
 
 // TestPodComesUnderWhileOVNStandsStill: ovn-controller of a pod's node stands still while the pod comes under an
-// EgressIP on another node, which serves a pod of that node already. The EgressIP is Ready once the pod is served.
+// EgressIP on another node, which serves a pod of that node already. That one goes on, in both families. The EgressIP is
+// Ready once the pod is served.
 func TestPodComesUnderWhileOVNStandsStill(t *testing.T) {
 	c := theCluster(t)
 	c.alikeInBoth(t)
@@ -107,6 +109,9 @@ func TestPodComesUnderWhileOVNStandsStill(t *testing.T) {
 	if !strings.Contains(k.Message, "process/ovn-controller") {
 		t.Errorf("Ready is False, and does not say why: %s", k.Message)
 	}
+	// What the pod has asked for has aged.
+	must(t, n.inside("stays", exec.Command("ip", "neigh", "flush", "dev", "eth0").Run))
+	n.from("stays").to(c.outside(0)).arrivesAs(c.number(240)...)
 	signal(syscall.SIGCONT)
 	e.ready()
 	n.from("comes").to(c.outside(0)).arrivesAs(c.number(240)...)
