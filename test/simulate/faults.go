@@ -248,6 +248,7 @@ func (m *machine) reregister(d time.Duration) {
 	m.s.after(d, func() {
 		o := &corev1.Node{}
 		o.Name, o.Labels, o.Status = m.name, old.Labels, old.Status
+		o.Status.NodeInfo.BootID = m.bootID() // it may have booted meanwhile
 		a.put("nodes", o)
 	})
 }
