@@ -87,8 +87,8 @@ func TestStoppedProcess(t *testing.T) {
 }
 
 // TestPodComesUnderWhileOVNStandsStill: ovn-controller of a pod's node stands still while the pod comes under an
-// EgressIP on another node, which serves a pod of that node already. That one goes on, in both families. The EgressIP is
-// Ready once the pod is served.
+// EgressIP on another node, which serves a pod of that node already. That one goes on, in both families. The EgressIP
+// is Ready once the pod is served.
 func TestPodComesUnderWhileOVNStandsStill(t *testing.T) {
 	c := theCluster(t)
 	c.alikeInBoth(t)
