@@ -84,7 +84,7 @@ var (
 	spans     = []string{"1s", "3s", "10s", "30s", "70s"}
 	lateFor   = append([]string{"400s"}, spans...)
 	watches   = []string{"nodes", "pods", "egressips", "namespaces", "egressnodes", "services", "egressservices",
-		"egressiptraffics", definitions}
+		"egressiptraffics", "endpointslices", definitions}
 )
 
 var lineKinds = []lineKind{
@@ -107,6 +107,7 @@ var lineKinds = []lineKind{
 	{2, line("traffic", traffics, []string{"", "x", "y", "x y"})},
 	{1, line("service", services, groups, []string{"0", "1"}, services)},
 	{1, line([]string{"egressservice", "forget-egressservice", "forget-service", "no-ingress"}, services)},
+	{2, line("endpoint", services, []string{"", "p", "q"})},
 	{1, line("choose", services, []string{"", "n1", "n2", "n3"})},
 	{1, line("type", services, []string{"ClusterIP", "LoadBalancer"})},
 	{1, line("isolate", nodes, spans)},
