@@ -54,8 +54,11 @@ func (m *Machine) readKnown(t world.Entry) (is known) {
 			is.spec = spec{generation: 1, labels: labels.Set(n.Labels).String()}
 		}
 	case world.KindService:
-		if s := m.w.Service(t.Key); s != nil && s.Pods != nil {
-			is.spec = spec{uid: s.UID, generation: 1, labels: s.Pods.String(), families: s.Families()}
+		if s := m.w.Service(t.Key); s != nil {
+			is.spec = spec{uid: s.UID, generation: 1}
+			if s.Pods != nil {
+				is.labels, is.families = s.Pods.String(), s.Families()
+			}
 			is.activity = fmt.Sprint(s.LoadBalancer, s.LoadBalancerIPs)
 		}
 	case world.KindEgressService:
@@ -129,9 +132,8 @@ func (m *Machine) followSpec(t world.Entry) {
 	is.came, is.ranked = was.came, was.ranked
 	switch {
 	case was.spec == (spec{}) && is.spec != (spec{}):
-		if is.came = m.ends + 1; t.Kind == world.KindEgressService {
-			m.noteEarlierEndpoints(t.Key)
-		}
+		is.came = m.ends + 1
+		m.noteComing(t)
 	case was.rank != is.rank:
 		is.noteRanked(was.rank, m.ends+1)
 	}
@@ -197,7 +199,8 @@ func (m *Machine) noteSelection(k world.Kind, of string) { m.noteNow(m.selected,
 // noteAltered notes that an object decides otherwise than before who has a claim.
 func (m *Machine) noteAltered(t world.Entry) { m.noteNow(m.altered, selection{t.Kind, namespaceOf(t)}) }
 
-// noteEndpoints notes that endpoints of a Service have changed: which, is not known while it has no EgressService.
+// noteEndpoints notes that endpoints of a Service have changed, or may have: which, is not known while it has no
+// EgressService.
 func (m *Machine) noteEndpoints(service string) {
 	now := m.ends + 1
 	if len(m.endpoints) >= mostSelected {
@@ -207,8 +210,21 @@ func (m *Machine) noteEndpoints(service string) {
 	m.endpoints[service], m.ended = now, true
 }
 
-// noteEarlierEndpoints notes when endpoints of a Service last changed before its EgressService came. Each pod of the
-// namespace may have been one.
+// noteComing notes which endpoints nodes may know of a Service with an EgressService, one of which comes: those of a
+// Service that is not there are not followed.
+func (m *Machine) noteComing(t world.Entry) {
+	switch t.Kind {
+	case world.KindService:
+		if m.noteEndpoints(t.Key); m.w.EgressService(t.Key) != nil {
+			m.noteEarlierEndpoints(t.Key)
+		}
+	case world.KindEgressService:
+		m.noteEarlierEndpoints(t.Key)
+	}
+}
+
+// noteEarlierEndpoints notes when endpoints of a Service last changed of which nobody followed which pods they were:
+// each pod of the namespace may have been one.
 func (m *Machine) noteEarlierEndpoints(service string) {
 	namespace, _, _ := strings.Cut(service, "/")
 	k, at := world.KindEgressServicesAt, max(m.endpoints[service], m.forgotEndpoints)

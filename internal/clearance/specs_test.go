@@ -80,9 +80,31 @@ func TestEndpointEnds(t *testing.T) {
 	}
 }
 
-// aloneAfter reports whether a pod that comes waits, which one EgressIP selects alone.
+// TestServiceComes: an EgressService has a Service that comes. Nodes may know endpoints of that which was there before.
+func TestServiceComes(t *testing.T) {
+	without := compiletest.LoadBalancer(0)
+	without.Pods = nil
+	elsewhere := func(w *world.World) {
+		w.SetEgressService(compiletest.EgressService(1))
+		w.SetService(compiletest.LoadBalancer(1))
+	}
+	for what, c := range map[string]struct {
+		comes func(*world.World)
+		waits bool
+	}{
+		"with a selector":      {behindService, true},
+		"without a selector":   {func(w *world.World) { w.SetService(without) }, true},
+		"of another namespace": {elsewhere, false},
+	} {
+		if waits := waitsAfter(t, "0", "e0", func(*world.World) {}, c.comes); waits != c.waits {
+			t.Errorf("%s: the pod waits: %t", what, waits)
+		}
+	}
+}
+
+// aloneAfter reports whether a pod that comes waits, which one EgressIP selects alone. The EgressService has a Service.
 func aloneAfter(t *testing.T, change func(*world.World)) bool {
-	return waitsAfter(t, "0", "e0", func(*world.World) {}, change)
+	return waitsAfter(t, "0", "e0", func(w *world.World) { w.SetService(compiletest.LoadBalancer(0)) }, change)
 }
 
 // waitsAfter reports whether a pod that comes is kept from an EgressIP: n2 has answered, but not after a change.

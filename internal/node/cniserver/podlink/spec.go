@@ -18,7 +18,7 @@ type Spec struct {
 	Addrs     []netip.Prefix // the pod's addresses with their subnets' lengths
 	Gateways  []netip.Addr   // one default route each
 	RouterMAC net.HardwareAddr
-	Routes    []Route        // beside the default ones
+	Routes    []Route // beside the default ones
 	// ChecksumInSoftware has the pod's kernel compute checksums: OVS' userspace datapath forwards packets of a veth
 	// whose checksum is left to a device as they are, and the receiver drops them.
 	ChecksumInSoftware bool
