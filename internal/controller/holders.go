@@ -8,11 +8,12 @@ import (
 )
 
 // HolderKinds are the kinds that say which node may translate to which address. A controller that begins to lead reads
-// them first, statuses before reports of nodes. Watches do not tell it. Those of a controller that was cut off go on up
-// to 30 s later, each at its own time (client-go's backoff, 0.37). Another controller may have given an address to a
-// node meanwhile, and that node may hang.
+// them first, statuses before reports of nodes, and these before Nodes: a report counts once its node is known to have
+// booted so. Watches do not tell it. Those of a controller that was cut off go on up to 30 s later, each at its own
+// time (client-go's backoff, 0.37). Another controller may have given an address to a node meanwhile, and that node may
+// hang.
 func HolderKinds() []kube.Kind {
-	return []kube.Kind{kube.EgressIPs(), kube.EgressServices(), kube.EgressNodes()}
+	return []kube.Kind{kube.EgressIPs(), kube.EgressServices(), kube.EgressNodes(), kube.Nodes()}
 }
 
 // readAgain is the pause after a list that failed.
