@@ -100,6 +100,9 @@ type Machine struct {
 	// limited are former EgressIPs with a trafficSelector; forgotLimited is when earlier ones were forgotten.
 	limited       []limitedBefore
 	forgotLimited moment
+	// selectors are former ones of Services; forgotSelectors is when earlier ones were forgotten.
+	selectors       []selectorBefore
+	forgotSelectors moment
 	// forgets is with how many addresses former states are forgotten next.
 	forgets int
 	known   map[world.Entry]known

@@ -33,6 +33,24 @@ func endpointsOf(pods ...int) func(*world.World) {
 
 func gone(w *world.World) { w.DelEgressService("ns0/s0") }
 
+func unserved(w *world.World) { w.DelService("ns0/s0") }
+
+// another has a Service without an EgressService select pods.
+func another(selector string) func(*world.World) {
+	return func(w *world.World) {
+		s := *compiletest.LoadBalancer(0)
+		s.Name, s.UID, s.LoadBalancerIPs = "another", "uid-another", nil
+		s.Pods, _ = labels.Parse(selector)
+		w.SetService(&s)
+	}
+}
+
+func selectingOthers(w *world.World) {
+	s := *w.Service("ns0/s0")
+	s.Pods, _ = labels.Parse("a=6")
+	w.SetService(&s)
+}
+
 // TestServicesOfOthers: p0 is e2's on n2. An EgressService of others in the namespace gets another endpoint; then it
 // goes, or changes. p0 goes on though n2 hangs.
 func TestServicesOfOthers(t *testing.T) {
@@ -45,7 +63,13 @@ func TestServicesOfOthers(t *testing.T) {
 		"another endpoint without EgressService, then an EgressIP of others": {
 			endpointsOf(2), endpointsOf(2, 3), ofOthers},
 		"an EgressIP of others, then another endpoint": {both(endpointsOf(2), onN2), ofOthers, endpointsOf(2, 3)},
-		"an EgressIP of others, then it goes":          {both(endpointsOf(2), onN2), ofOthers, gone},
+		"its Service goes": {both(endpointsOf(2), onN2), func(*world.World) {}, unserved},
+		"an EgressIP of others, then its Service selects others": {
+			both(endpointsOf(2), onN2), ofOthers, selectingOthers},
+		"its Service selects others, then it goes": {both(endpointsOf(2), onN2), selectingOthers, gone},
+		"a Service without EgressService lets go of p0, then it goes": {
+			both(endpointsOf(2), both(onN2, another("a=2"))), another("a=6"), gone},
+		"an EgressIP of others, then it goes": {both(endpointsOf(2), onN2), ofOthers, gone},
 	} {
 		goesOn(t, what, c.before, c.first, c.second, true)
 	}

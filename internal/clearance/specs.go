@@ -39,6 +39,7 @@ type known struct {
 	on       []string        // other nodes that its status names
 	egressIP *world.EgressIP // nil of other kinds
 	traffic  labels.Set      // of an EgressIPTraffic
+	pods     labels.Selector // of a Service; nil if it selects none
 	// activity is what an EgressService and its Service each say of whether the former is active.
 	activity string
 	// named are the EgressServices with an endpoint at an address, by the pod's name that its slice says.
@@ -57,7 +58,7 @@ func (m *Machine) readKnown(t world.Entry) (is known) {
 		if s := m.w.Service(t.Key); s != nil {
 			is.spec = spec{uid: s.UID, generation: 1}
 			if s.Pods != nil {
-				is.labels, is.families = s.Pods.String(), s.Families()
+				is.pods, is.labels, is.families = s.Pods, s.Pods.String(), s.Families()
 			}
 			is.activity = fmt.Sprint(s.LoadBalancer, s.LoadBalancerIPs)
 		}
@@ -141,6 +142,9 @@ func (m *Machine) followSpec(t world.Entry) {
 	if altered {
 		m.noteAltered(t)
 		m.noteLimited(was)
+	}
+	if was.pods != nil && was.spec != is.spec {
+		m.noteFormerSelector(t.Key, was.pods)
 	}
 	if m.former == nil && (altered || !slices.Equal(is.on, was.on)) {
 		m.addTurn(t, was, is)
@@ -253,6 +257,24 @@ func (m *Machine) noteLimited(was known) {
 		m.limited, m.forgotLimited = nil, now
 	}
 	m.limited = append(m.limited, limitedBefore{was.egressIP, now})
+}
+
+// selectorBefore is a Service's as nodes may know it that have not followed a moment.
+type selectorBefore struct {
+	service string
+	labels.Selector
+	end moment
+}
+
+// mostSelectors bounds how many former selectors of Services are kept.
+const mostSelectors = 1024
+
+func (m *Machine) noteFormerSelector(service string, s labels.Selector) {
+	now := m.ends + 1
+	if len(m.selectors) >= mostSelectors {
+		m.selectors, m.forgotSelectors = nil, now
+	}
+	m.selectors = append(m.selectors, selectorBefore{service, s, now})
 }
 
 // endpointOf are the EgressServices that have an endpoint at an address.

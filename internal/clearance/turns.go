@@ -190,10 +190,17 @@ func (m *Machine) maySelect(e *world.EgressIP, heard moment, key string) bool {
 func (m *Machine) mayBeBehind(t turn, heard moment, key string) bool {
 	p, s := m.w.Pod(key), m.w.Service(t.Key)
 	isEgress := m.w.EgressService(t.Key) != nil || lastOf(m.altered, world.KindEgressService, p.Namespace) > heard
-	isUnknown := m.pods[key].changed > heard || max(lastOf(m.selected, world.KindService, p.Namespace),
-		m.endpointsOf(key)) > heard
+	isUnknown := m.pods[key].changed > heard || m.endpointsOf(key) > heard || m.mayHaveSelected(t.Key, heard, p)
 	return isEgress && (isUnknown || s != nil && s.Pods != nil && s.Pods.Matches(labels.Set(p.Labels)) ||
 		m.isEndpoint(t.Key, p))
+}
+
+// mayHaveSelected says whether a node may know a Service with a selector that selects a pod.
+func (m *Machine) mayHaveSelected(service string, heard moment, p *world.Pod) bool {
+	did := func(s selectorBefore) bool {
+		return s.service == service && s.end > heard && s.Matches(labels.Set(p.Labels))
+	}
+	return m.forgotSelectors > heard || slices.ContainsFunc(m.selectors, did)
 }
 
 // endpointsOf returns the moment that a node must have followed to know the endpoints of EgressServices that may be, or
