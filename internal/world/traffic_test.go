@@ -136,6 +136,8 @@ func TestUnreadTraffic(t *testing.T) {
 	unread.Traffic, unread.TrafficProblem, unread.TrafficUnknown = nil, "mend it", true
 	*another = *unread
 	another.UID = "another"
+	next, missed := *unread, *unread
+	next.Generation, missed.Generation = 1, 3
 	w := compiletest.Small("n1", world.SharedGateway)
 	w.SetNamespace(&world.Namespace{Name: "ns"})
 	w.SetPod(p)
@@ -155,7 +157,10 @@ func TestUnreadTraffic(t *testing.T) {
 			"e0 172.20.0.0/16; e1 172.21.0.0/16", false},
 		{"for long", func() { w.SetEgressIP(unread) }, "e0 172.20.0.0/16; e1 172.21.0.0/16",
 			false},
-		{"another object", func() { w.SetEgressIP(another) }, "e1 all", true},
+		{"nor the next one", func() { w.SetEgressIP(&next) }, "e0 172.20.0.0/16; e1 172.21.0.0/16",
+			false},
+		{"nor one after that which was not seen", func() { w.SetEgressIP(&missed) }, "e1 all", true},
+		{"another object", func() { w.SetEgressIP(another) }, "e1 all", false},
 		{"not in force", func() {
 			e := *another
 			e.InForce, e.Items = [2]bool{}, []world.Assignment{{Node: "n1", IP: e.IPs[0]}}

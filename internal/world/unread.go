@@ -40,9 +40,9 @@ func (n *Node) orBefore(old *Node) *Node {
 
 // orBefore returns e with the previous traffic selector of the same object instead of an unreadable one: traffic that
 // leaves with the right source goes on. An agent that has not seen the previous one does not know to which destinations
-// the object serves its pods.
+// the object serves its pods: it began later, or its watch has listed since, so that a generation is missing.
 func (e *EgressIP) orBefore(old *EgressIP) *EgressIP {
-	if !e.TrafficUnknown || old == nil || old.UID != e.UID || old.TrafficUnknown {
+	if !e.TrafficUnknown || old == nil || old.UID != e.UID || old.TrafficUnknown || e.Generation > old.Generation+1 {
 		return e
 	}
 	out := *e
