@@ -54,7 +54,8 @@ func TestLeadsWhenHoldersAreRead(t *testing.T) {
 		begin := time.Now()
 		c.Lead(t.Context())
 		synctest.Wait()
-		took, want := time.Since(begin), []string{"egressips", "egressservices", "egressnodes", "nodes"}
+		took := time.Since(begin)
+		want := []string{"egressips", "egressservices", "egressnodes", "nodes", "services", "endpointslices"}
 		if took < 400*time.Millisecond || !slices.Equal(read[2:], want) {
 			t.Errorf("it led after %s, having read %v", took, read)
 		}

@@ -32,8 +32,16 @@ type Result struct {
 // every pod is to be served. See docs/contributing.md for the lines.
 func Run(seed uint64, story string) Result {
 	s := newSim(seed, story)
+	last := s.tell(story)
+	s.run(begin.Add(settling + last + rest))
+	s.verdict.atRest()
+	readers.Put(s.verdict.reader)
+	return Result{s.verdict.wrong, s.verdict.excused, s.verdict.walks, s.count, s.api.version}
+}
+
+// tell has the lines of a story happen in their time, and returns when the last one is over.
+func (s *Sim) tell(story string) (last time.Duration) {
 	s.run(begin.Add(settling))
-	last := time.Duration(0)
 	for line := range strings.SplitSeq(story, "\n") {
 		if line = strings.TrimSpace(line); line == "" || line[0] == '#' || line == localMark ||
 			strings.HasPrefix(line, limitMark) {
@@ -44,10 +52,7 @@ func Run(seed uint64, story string) Result {
 		last = max(last, at+lasts(words[1:]))
 		s.at(begin.Add(settling+at), func() { s.happens(words[1:]) })
 	}
-	s.run(begin.Add(settling + last + rest))
-	s.verdict.atRest()
-	readers.Put(s.verdict.reader)
-	return Result{s.verdict.wrong, s.verdict.excused, s.verdict.walks, s.count, s.api.version}
+	return last
 }
 
 // rest is how long after the end of all faults every pod is to be served: an agent may wait for the next bookmark of
